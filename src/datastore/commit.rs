@@ -1,0 +1,79 @@
+//! What passes between the datastore and the renderers, who run inside the commit.
+
+use std::time::SystemTime;
+
+use super::{Revision, Snapshot, Store};
+use crate::schema::{DataPath, Node};
+
+/// One difference between two snapshots' input layers: the deepest list entry (or, outside lists, the top-level
+/// container) in which something differs. A created or removed entry is reported once, as a whole; an entry whose
+/// nested lists changed is reported by those entries, and itself only if its other fields changed.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub store: Store,
+    pub path: DataPath,
+    pub before: Option<Node>,
+    pub after: Option<Node>,
+}
+
+/// A commit on its way: the candidate before validation by the engine, the fact afterwards.
+#[derive(Debug)]
+pub struct Commit<'a> {
+    pub revision: Revision,
+    pub before: &'a Snapshot,
+    pub after: &'a Snapshot,
+    pub changes: &'a [Change],
+    pub now: SystemTime,
+}
+
+/// A rule across objects that the candidate breaks (a second pod with the same address): becomes 409.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// The object that is refused.
+    pub path: DataPath,
+    /// RFC 8040 error-tag, usually `in-use`.
+    pub tag: &'static str,
+    /// Names object, reason, owner and next step.
+    pub message: String,
+}
+
+/// Put (`Some`) or remove (`None`) a node of a derived layer. Parents appear and vanish by themselves.
+#[derive(Clone, Debug)]
+pub struct DerivedEdit {
+    pub store: Store,
+    pub path: DataPath,
+    pub node: Option<Node>,
+}
+
+/// An id taken from or given back to a named pool; journalled with the commit that caused it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdChange {
+    pub pool: String,
+    pub key: String,
+    /// `Some`: allocated; `None`: released.
+    pub id: Option<u32>,
+}
+
+/// What the engine made of a commit.
+#[derive(Clone, Debug, Default)]
+pub struct Derived {
+    pub edits: Vec<DerivedEdit>,
+    pub ids: Vec<IdChange>,
+}
+
+/// The renderers as the datastore sees them. Called from one thread, in commit order.
+pub trait Engine: Send {
+    /// Called once after recovery, before the first commit: compute everything from the snapshot's input layers.
+    /// `ids` are all allocations in force. Called again if a commit that was rendered could not be made durable.
+    fn restore(&mut self, snapshot: &Snapshot, ids: &[IdChange], now: SystemTime) -> Derived;
+
+    /// Refuses a candidate that breaks a rule across objects. Must not change anything.
+    fn check(&self, candidate: &Commit<'_>) -> Result<(), Refusal>;
+
+    /// Renders what the commit touches. Flows are held back until [`Engine::published`].
+    fn render(&mut self, commit: &Commit<'_>) -> Derived;
+
+    /// The commits up to this revision are durable and visible: hand the flows to the programmers.
+    fn published(&mut self, revision: Revision);
+}

@@ -1,0 +1,34 @@
+//! Coeus: a model-driven network datastore and flow programmer for containers on Open vSwitch.
+//!
+//! The network is a pure function of the datastore. Modules stand here from the ground up; an import points
+//! down, never up (`tests/floors.rs` keeps that true, ARCHITECTURE.md draws it).
+
+/// Floor 0: addresses and identifiers, values only.
+pub mod net;
+
+/// Floor 1: OVSDB (RFC 7047) messages and row cache, without I/O.
+pub mod ovsdb;
+/// Floor 1: YANG modules, instance data, JSON, validation.
+pub mod schema;
+
+/// Floor 2: trees, transactions, revisions, the journal.
+pub mod datastore;
+/// Floor 2: the flow language and the tables of `pipelines/netvirt.toml`.
+pub mod pipeline;
+
+/// Floor 3: typed rows read from the datastore, with the indices the renderers ask for.
+pub mod model;
+
+/// Floor 4: one folder a feature; pure functions from the model to flows and derived nodes.
+pub mod renderers;
+
+/// Floor 5: sockets to the switches.
+pub mod southbound;
+
+/// Floor 6: everything that writes configuration.
+pub mod northbound;
+/// Floor 6: desired minus actual, per switch.
+pub mod programmer;
+
+/// Floor 6: logging and metrics.
+pub mod observe;

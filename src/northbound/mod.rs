@@ -1,0 +1,2 @@
+//! Everything that writes configuration: each is a translator and nothing else.
+pub mod restconf;

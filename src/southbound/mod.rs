@@ -1,0 +1,3 @@
+//! Sockets to the switches.
+pub mod openflow;
+pub mod ovsdb;
