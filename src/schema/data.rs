@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use imbl::{OrdMap, Vector};
+use imbl::OrdMap;
 use smallvec::SmallVec;
 
 use super::ir::SchemaId;
@@ -15,8 +15,8 @@ use super::value::Value;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Key(pub SmallVec<[Value; 1]>);
 
-/// One data node.
-#[derive(Clone, Debug, PartialEq)]
+/// One data node. A list entry that stands alone is a `Container` of its fields, a leaf-list entry a `Leaf`.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
     Container(Arc<Fields>),
     List(List),
@@ -33,22 +33,23 @@ pub struct Fields {
     pub children: Box<[(SchemaId, Node)]>,
 }
 
-/// A list: its entries, ordered by key, by the user, or by position.
-#[derive(Clone, Debug, PartialEq)]
+/// A list: its entries, ordered by key, by the user, or by position. The methods are in `list.rs`.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List {
     pub entries: Entries,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+/// The form follows from the contents (`Few` up to [`List::FEW`] entries), so that equal data have equal forms.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entries {
     /// Few entries: sorted by key (system-ordered).
     Few(Arc<[(Key, Arc<Fields>)]>),
     /// Many entries, system-ordered.
     Many(OrdMap<Key, Arc<Fields>>),
-    /// Ordered by the user.
-    User(Vector<(Key, Arc<Fields>)>),
+    /// Ordered by the user. Such lists are short: an edit copies the array of pointers.
+    User(Arc<[(Key, Arc<Fields>)]>),
     /// Keyless (operational only).
-    Keyless(Vector<Arc<Fields>>),
+    Keyless(Arc<[Arc<Fields>]>),
 }
 
 impl PartialEq for Fields {
@@ -56,6 +57,9 @@ impl PartialEq for Fields {
         self.children == other.children
     }
 }
+
+// `Eq` (not only `PartialEq`) lets `Arc` compare by pointer first, which diff and merge live on.
+impl Eq for Fields {}
 
 impl Key {
     pub fn one(value: Value) -> Key {
@@ -65,9 +69,38 @@ impl Key {
     pub fn text(text: impl AsRef<str>) -> Key {
         Key::one(Value::text(text))
     }
+
+    pub fn values(&self) -> &[Value] {
+        &self.0
+    }
 }
 
 impl Fields {
+    /// From children in any order; the later of two for one schema node wins.
+    pub fn of(mut children: Vec<(SchemaId, Node)>) -> Fields {
+        children.sort_by_key(|(id, _)| *id);
+        children.reverse();
+        children.dedup_by_key(|(id, _)| *id);
+        children.reverse();
+        Fields { modified: 0, children: children.into_boxed_slice() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.children.is_empty()
+    }
+
+    /// A copy with this child set (`None`: taken out). Nothing else is touched: see `tree::put` for the rules.
+    pub fn with(&self, child: SchemaId, node: Option<Node>) -> Fields {
+        let mut children = Vec::with_capacity(self.children.len() + 1);
+        let at = self.children.partition_point(|(id, _)| *id < child);
+        children.extend_from_slice(&self.children[..at]);
+        children.extend(node.map(|node| (child, node)));
+        let rest = &self.children[at..];
+        let replaced = rest.first().is_some_and(|(id, _)| *id == child);
+        children.extend_from_slice(&rest[usize::from(replaced)..]);
+        Fields { modified: 0, children: children.into_boxed_slice() }
+    }
+
     pub fn get(&self, child: SchemaId) -> Option<&Node> {
         let at = self.children.binary_search_by_key(&child, |(id, _)| *id).ok()?;
         Some(&self.children[at].1)
@@ -91,5 +124,26 @@ impl Fields {
 
     pub fn leaf_list(&self, child: SchemaId) -> &[Value] {
         if let Some(Node::LeafList(values)) = self.get(child) { values } else { &[] }
+    }
+}
+
+impl Node {
+    /// The fields of a container or list entry.
+    pub fn fields(&self) -> Option<&Arc<Fields>> {
+        if let Node::Container(fields) = self { Some(fields) } else { None }
+    }
+
+    pub fn as_list(&self) -> Option<&List> {
+        if let Node::List(list) = self { Some(list) } else { None }
+    }
+
+    pub fn as_leaf(&self) -> Option<&Value> {
+        if let Node::Leaf(value) = self { Some(value) } else { None }
+    }
+}
+
+impl From<Fields> for Node {
+    fn from(fields: Fields) -> Node {
+        Node::Container(Arc::new(fields))
     }
 }

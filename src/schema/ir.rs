@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use super::rules::Rules;
 
 /// Index into [`Schema::nodes`]. Siblings are numbered in the order of the module.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -35,6 +37,8 @@ pub struct Schema {
     pub rpcs: Vec<SchemaId>,
     /// Children by parent (`None`: top level, RPCs included) and local name; more than one module may use a name.
     pub by_name: HashMap<(Option<SchemaId>, Arc<str>), Vec<SchemaId>>,
+    /// must, when, leafref and unique, compiled by [`Schema::rules`]; starts as `OnceLock::new()`.
+    pub rules: OnceLock<Rules>,
 }
 
 #[derive(Debug)]

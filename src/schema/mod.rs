@@ -2,15 +2,48 @@
 //!
 //! `yang/` is compiled once at start by libyang (`load`) into the small tree of [`Schema`]. After that no request
 //! touches libyang. Instance data are immutable trees ([`Node`]) with structural sharing.
+//!
+//! | wish | call |
+//! |---|---|
+//! | read | [`tree::get`], [`tree::get_ref`], [`get_merged`], [`merge_layers`] |
+//! | edit | [`tree::put`], [`tree::merge`], [`tree::remove`] with [`Parents`]`::{Require, Create}`; [`List`]`::{get, insert, remove, iter}` |
+//! | compare | [`diff`], then [`stamp`] or [`stamp_since`] |
+//! | check | [`validate`] what [`diff`] found |
+//! | JSON in | [`json::parse_resource`] (PUT, PATCH), [`json::parse_child`] (POST), [`json::parse_rpc_input`], [`json::parse`] |
+//! | JSON out | [`json::write_resource`], [`json::write`] |
+//! | paths | [`DataPath`]`::{parse_rfc8040, parse_legacy, parse_instance_identifier, display, to_rfc8040}` |
+//! | values | [`lexical::parse_value`], [`lexical::value_text`] |
+//!
+//! Conventions: a list entry that stands alone is a `Node::Container`, a leaf-list entry a `Node::Leaf`; the empty path
+//! is the root, whose node is a `Node::Container`. Key leafs are stored in the entry too. Empty lists and empty
+//! non-presence containers do not exist.
 
 mod data;
+mod diff;
 mod ir;
+pub mod json;
+pub mod lexical;
+mod list;
+mod merge;
 mod path;
+mod rules;
+mod stamp;
+pub mod tree;
+mod uri;
+mod validate;
 mod value;
 
 pub use data::{Entries, Fields, Key, List, Node};
+pub use diff::{Difference, diff};
 pub use ir::{
-    CaseId, Identity, IdentityId, Kind, Module, ModuleId, Must, Schema, SchemaId, SchemaNode, Type, When,
+    CaseId, Identity, IdentityId, Kind, Module, ModuleId, Must, Schema, SchemaId, SchemaNode, StringKind, Type,
+    When,
 };
+pub use merge::{entry_merged, get_merged, merge_layers};
 pub use path::{DataPath, Step};
+pub use rules::{RuleError, Rules};
+pub use stamp::{stamp, stamp_since};
+pub use tree::{NodeRef, Parents, TreeError};
+pub use uri::{PathError, PathErrorKind};
+pub use validate::{ValidationError, ValidationErrorKind, validate};
 pub use value::Value;

@@ -1,0 +1,9 @@
+//! JSON encoding of YANG data: RFC 7951, with the framing of RFC 8040.
+
+mod error;
+mod read;
+mod write;
+
+pub use error::{JsonError, JsonErrorKind, JsonErrors};
+pub use read::{Mode, parse, parse_child, parse_resource, parse_rpc_input};
+pub use write::{write, write_resource};

@@ -1,0 +1,382 @@
+//! Reading and editing trees. An edit copies the nodes on its path and shares all others.
+
+use std::sync::Arc;
+
+use super::data::{Fields, Key, List, Node};
+use super::ir::{Kind, Schema, SchemaId};
+use super::merge::merge_nodes;
+use super::path::{DataPath, Step};
+use super::value::Value;
+
+/// What to do about a parent that is not there. Non-presence containers are never missing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parents {
+    /// An absent list entry or presence container on the way is an error.
+    Require,
+    /// They are made, list entries with their keys.
+    Create,
+}
+
+/// Why a tree cannot be edited so. Paths are in the form of [`DataPath::display`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TreeError {
+    #[error("{parent} does not exist, so nothing can be written below it; create it first")]
+    ParentMissing { path: String, parent: String },
+    #[error("{path} is {expected}, but the node given for it is {found}")]
+    Shape { path: String, expected: &'static str, found: &'static str },
+    #[error("key leaf {leaf} of {path} must keep the value that the path names")]
+    KeyMismatch { path: String, leaf: String },
+    #[error("{path} is a key of its list entry: remove the entry as a whole instead")]
+    KeyLeaf { path: String },
+    #[error("{path} is not a place for data: {reason}")]
+    NotData { path: String, reason: &'static str },
+}
+
+/// A node where it stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NodeRef<'a> {
+    /// A container, list entry, or the root.
+    Fields(&'a Arc<Fields>),
+    List(&'a List),
+    /// A leaf or leaf-list entry.
+    Leaf(&'a Value),
+    LeafList(&'a Arc<[Value]>),
+}
+
+impl NodeRef<'_> {
+    pub fn to_node(self) -> Node {
+        match self {
+            NodeRef::Fields(fields) => Node::Container(fields.clone()),
+            NodeRef::List(list) => Node::List(list.clone()),
+            NodeRef::Leaf(value) => Node::Leaf(value.clone()),
+            NodeRef::LeafList(values) => Node::LeafList(values.clone()),
+        }
+    }
+}
+
+impl<'a> From<&'a Node> for NodeRef<'a> {
+    fn from(node: &'a Node) -> NodeRef<'a> {
+        match node {
+            Node::Container(fields) => NodeRef::Fields(fields),
+            Node::List(list) => NodeRef::List(list),
+            Node::Leaf(value) => NodeRef::Leaf(value),
+            Node::LeafList(values) => NodeRef::LeafList(values),
+        }
+    }
+}
+
+/// What stands at `path`. The empty path is the root itself.
+pub fn get_ref<'a>(root: &'a Arc<Fields>, path: &DataPath) -> Option<NodeRef<'a>> {
+    let mut at = NodeRef::Fields(root);
+    for step in &path.steps {
+        let NodeRef::Fields(fields) = at else { return None };
+        let node = fields.get(step.node)?;
+        at = match (&step.key, node) {
+            (None, node) => node.into(),
+            (Some(key), Node::List(list)) => NodeRef::Fields(list.get(key)?),
+            (Some(key), Node::LeafList(values)) => {
+                NodeRef::Leaf(values.iter().find(|value| key.0.first() == Some(value))?)
+            }
+            (Some(_), _) => return None,
+        };
+    }
+    Some(at)
+}
+
+/// As [`get_ref`], as a node of its own (a pointer is copied, not the data).
+pub fn get(root: &Arc<Fields>, path: &DataPath) -> Option<Node> {
+    get_ref(root, path).map(NodeRef::to_node)
+}
+
+/// Puts `node` at `path` in place of whatever was there. An empty list or non-presence container put is one
+/// taken away. Nodes of other cases of a choice give way.
+pub fn put(
+    root: &Arc<Fields>,
+    schema: &Schema,
+    path: &DataPath,
+    node: Node,
+    parents: Parents,
+) -> Result<Arc<Fields>, TreeError> {
+    edit(root, schema, path, parents, &|_| Ok(Some(node.clone())))
+}
+
+/// Unites `node` with what is at `path`: containers and list entries field by field, leafs are replaced,
+/// leaf-lists gain what they lack, keyless and positional lists are replaced as a whole.
+pub fn merge(
+    root: &Arc<Fields>,
+    schema: &Schema,
+    path: &DataPath,
+    node: Node,
+    parents: Parents,
+) -> Result<Arc<Fields>, TreeError> {
+    let id = path.steps.last().map(|step| step.node);
+    edit(root, schema, path, parents, &|old| {
+        Ok(Some(match old {
+            Some(old) => merge_nodes(schema, id, &old, &node),
+            None => node.clone(),
+        }))
+    })
+}
+
+/// Takes what is at `path` away, with the non-presence containers and lists that this leaves empty.
+/// Nothing there: the same root comes back.
+pub fn remove(root: &Arc<Fields>, schema: &Schema, path: &DataPath) -> Result<Arc<Fields>, TreeError> {
+    if let [.., Step { node: list, key: Some(_) }, Step { node: leaf, key: None }] = &*path.steps
+        && let Kind::List { keys, .. } = &schema.node(*list).kind
+        && keys.contains(leaf)
+    {
+        return Err(TreeError::KeyLeaf { path: path.display(schema) });
+    }
+    if get_ref(root, path).is_none() {
+        return Ok(root.clone());
+    }
+    edit(root, schema, path, Parents::Require, &|_| Ok(None))
+}
+
+/// What becomes of the node at the end of the path.
+type Change<'a> = dyn Fn(Option<Node>) -> Result<Option<Node>, TreeError> + 'a;
+
+fn edit(
+    root: &Arc<Fields>,
+    schema: &Schema,
+    path: &DataPath,
+    parents: Parents,
+    change: &Change<'_>,
+) -> Result<Arc<Fields>, TreeError> {
+    let editor = Editor { schema, path, parents, change };
+    if path.steps.is_empty() {
+        return match change(Some(Node::Container(root.clone())))? {
+            Some(Node::Container(fields)) => Ok(fields),
+            None => Ok(Arc::default()),
+            Some(other) => Err(editor.shape(0, "a datastore", &other)),
+        };
+    }
+    Ok(Arc::new(editor.fields(root, 0)?))
+}
+
+struct Editor<'a> {
+    schema: &'a Schema,
+    path: &'a DataPath,
+    parents: Parents,
+    change: &'a Change<'a>,
+}
+
+impl Editor<'_> {
+    /// The fields above step `at`, with that step's node edited.
+    fn fields(&self, fields: &Arc<Fields>, at: usize) -> Result<Fields, TreeError> {
+        let step = &self.path.steps[at];
+        let old = fields.get(step.node);
+        let last = at + 1 == self.path.steps.len();
+        let new = match (&self.schema.node(step.node).kind, &step.key) {
+            (Kind::Container { presence }, None) => {
+                let old = old.and_then(Node::fields);
+                let new = if last {
+                    self.changed_fields(at, old, "a container")?
+                } else {
+                    let empty = Arc::default();
+                    let inner = match old {
+                        Some(inner) => inner,
+                        None if *presence && self.parents == Parents::Require => return Err(self.missing(at)),
+                        None => &empty,
+                    };
+                    Some(Arc::new(self.fields(inner, at + 1)?))
+                };
+                new.filter(|fields| *presence || !fields.is_empty()).map(Node::Container)
+            }
+            (Kind::List { keys, .. }, Some(key)) => {
+                let mut list = match old {
+                    Some(Node::List(list)) => list.clone(),
+                    _ => List::empty(self.schema, step.node),
+                };
+                match self.entry(&list, keys, key, at)? {
+                    Some(entry) => list.insert(key.clone(), entry),
+                    None => {
+                        list.remove(key);
+                    }
+                }
+                Some(Node::List(list)).filter(not_empty)
+            }
+            (Kind::List { .. }, None) if last => match (self.change)(old.cloned())? {
+                Some(node @ Node::List(_)) => Some(node).filter(not_empty),
+                None => None,
+                Some(other) => return Err(self.shape(at, "a list", &other)),
+            },
+            (Kind::LeafList { .. }, None) if last => match (self.change)(old.cloned())? {
+                Some(node @ Node::LeafList(_)) => Some(node).filter(not_empty),
+                None => None,
+                Some(other) => return Err(self.shape(at, "a leaf-list", &other)),
+            },
+            (Kind::LeafList { .. }, Some(key)) if last => self.leaf_list_entry(old, key, at)?,
+            (Kind::Leaf { .. } | Kind::Any, None) if last => match (self.change)(old.cloned())? {
+                node @ (Some(Node::Leaf(_)) | None) => {
+                    self.keep_key(fields, at, node.as_ref())?;
+                    node
+                }
+                Some(other) => return Err(self.shape(at, "a leaf", &other)),
+            },
+            (Kind::Leaf { .. } | Kind::LeafList { .. } | Kind::Any, _) => {
+                return Err(self.not_data(at, "a leaf has nothing below it"));
+            }
+            (Kind::List { .. }, None) => return Err(self.not_data(at, "a list is entered by its keys")),
+            (Kind::Container { .. }, Some(_)) => return Err(self.not_data(at, "a container has no keys")),
+            (Kind::Rpc | Kind::Input | Kind::Output, _) => {
+                return Err(self.not_data(at, "it is an operation"));
+            }
+        };
+        Ok(place(self.schema, fields, step.node, new))
+    }
+
+    fn entry(
+        &self,
+        list: &List,
+        keys: &[SchemaId],
+        key: &Key,
+        at: usize,
+    ) -> Result<Option<Arc<Fields>>, TreeError> {
+        if keys.is_empty() || keys.len() != key.0.len() {
+            return Err(self.not_data(at, "the number of key values is not that of the list's keys"));
+        }
+        let old = list.get(key);
+        if at + 1 == self.path.steps.len() {
+            let new = self.changed_fields(at, old, "a list entry")?;
+            return new.map(|fields| self.with_keys(fields, keys, key, at)).transpose();
+        }
+        let made;
+        let inner = match old {
+            Some(inner) => inner,
+            None if self.parents == Parents::Require => return Err(self.missing(at)),
+            None => {
+                made = self.with_keys(Arc::default(), keys, key, at)?;
+                &made
+            }
+        };
+        Ok(Some(Arc::new(self.fields(inner, at + 1)?)))
+    }
+
+    /// The entry with its key leafs in place.
+    fn with_keys(
+        &self,
+        mut fields: Arc<Fields>,
+        keys: &[SchemaId],
+        key: &Key,
+        at: usize,
+    ) -> Result<Arc<Fields>, TreeError> {
+        for (leaf, value) in keys.iter().zip(&key.0) {
+            match fields.leaf(*leaf) {
+                Some(present) if present == value => {}
+                Some(_) => {
+                    let leaf = self.schema.node(*leaf).name.to_string();
+                    return Err(TreeError::KeyMismatch { path: self.upto(at), leaf });
+                }
+                None => fields = Arc::new(fields.with(*leaf, Some(Node::Leaf(value.clone())))),
+            }
+        }
+        Ok(fields)
+    }
+
+    /// A key leaf may be written only as it is.
+    fn keep_key(&self, entry: &Fields, at: usize, new: Option<&Node>) -> Result<(), TreeError> {
+        let leaf = self.path.steps[at].node;
+        let is_key = at.checked_sub(1).is_some_and(|above| {
+            matches!(&self.schema.node(self.path.steps[above].node).kind,
+                Kind::List { keys, .. } if keys.contains(&leaf))
+        });
+        if is_key && entry.get(leaf) != new {
+            let leaf = self.schema.node(leaf).name.to_string();
+            return Err(TreeError::KeyMismatch { path: self.upto(at - 1), leaf });
+        }
+        Ok(())
+    }
+
+    fn changed_fields(
+        &self,
+        at: usize,
+        old: Option<&Arc<Fields>>,
+        expected: &'static str,
+    ) -> Result<Option<Arc<Fields>>, TreeError> {
+        match (self.change)(old.cloned().map(Node::Container))? {
+            Some(Node::Container(fields)) => Ok(Some(fields)),
+            None => Ok(None),
+            Some(other) => Err(self.shape(at, expected, &other)),
+        }
+    }
+
+    fn leaf_list_entry(&self, old: Option<&Node>, key: &Key, at: usize) -> Result<Option<Node>, TreeError> {
+        let [value] = key.values() else {
+            return Err(self.not_data(at, "a leaf-list entry is named by one value"));
+        };
+        let old: &[Value] = if let Some(Node::LeafList(values)) = old { values } else { &[] };
+        let present = old.contains(value);
+        let new = (self.change)(present.then(|| Node::Leaf(value.clone())))?;
+        let values: Vec<Value> = match new {
+            None => old.iter().filter(|other| *other != value).cloned().collect(),
+            Some(Node::Leaf(given)) if given == *value => {
+                old.iter().chain((!present).then_some(value)).cloned().collect()
+            }
+            Some(Node::Leaf(_)) => {
+                let leaf = self.schema.node(self.path.steps[at].node).name.to_string();
+                return Err(TreeError::KeyMismatch { path: self.upto(at), leaf });
+            }
+            Some(other) => return Err(self.shape(at, "a leaf-list entry", &other)),
+        };
+        Ok(Some(leaf_list(self.schema, self.path.steps[at].node, values)).filter(not_empty))
+    }
+
+    fn upto(&self, at: usize) -> String {
+        DataPath { steps: self.path.steps[..=at].iter().cloned().collect() }.display(self.schema)
+    }
+
+    fn missing(&self, at: usize) -> TreeError {
+        TreeError::ParentMissing { path: self.path.display(self.schema), parent: self.upto(at) }
+    }
+
+    fn not_data(&self, at: usize, reason: &'static str) -> TreeError {
+        TreeError::NotData { path: self.upto(at), reason }
+    }
+
+    fn shape(&self, at: usize, expected: &'static str, found: &Node) -> TreeError {
+        let found = match found {
+            Node::Container(_) => "a container or list entry",
+            Node::List(_) => "a list",
+            Node::Leaf(_) => "a leaf",
+            Node::LeafList(_) => "a leaf-list",
+        };
+        let path = if self.path.steps.is_empty() { "/".into() } else { self.upto(at) };
+        TreeError::Shape { path, expected, found }
+    }
+}
+
+fn not_empty(node: &Node) -> bool {
+    match node {
+        Node::List(list) => !list.is_empty(),
+        Node::LeafList(values) => !values.is_empty(),
+        Node::Container(_) | Node::Leaf(_) => true,
+    }
+}
+
+/// A leaf-list in its one form: configuration that the system orders is sorted and a set; the rest stays as given.
+pub fn leaf_list(schema: &Schema, id: SchemaId, mut values: Vec<Value>) -> Node {
+    let node = schema.node(id);
+    if node.config && matches!(node.kind, Kind::LeafList { user_ordered: false, .. }) {
+        values.sort();
+        values.dedup();
+    }
+    Node::LeafList(values.into())
+}
+
+/// `fields` with `child` set; nodes of other cases of its choices give way.
+pub(super) fn place(schema: &Schema, fields: &Fields, child: SchemaId, new: Option<Node>) -> Fields {
+    let makes_way = new.is_some() && !schema.node(child).cases.is_empty();
+    let mut placed = fields.with(child, new);
+    if makes_way && placed.children.iter().any(|(other, _)| excludes(schema, child, *other)) {
+        let children = std::mem::take(&mut placed.children).into_vec();
+        placed.children = children.into_iter().filter(|(other, _)| !excludes(schema, child, *other)).collect();
+    }
+    placed
+}
+
+/// True for nodes in different cases of one choice.
+pub(super) fn excludes(schema: &Schema, one: SchemaId, other: SchemaId) -> bool {
+    let others = &schema.node(other).cases;
+    schema.node(one).cases.iter().any(|a| others.iter().any(|b| a.choice == b.choice && a.case != b.case))
+}
