@@ -25,6 +25,7 @@ pub mod json;
 pub mod lexical;
 mod list;
 mod merge;
+mod names;
 mod path;
 mod rules;
 mod stamp;

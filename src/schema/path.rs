@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::data::Key;
 use super::ir::{Schema, SchemaId};
 use super::lexical;
+use super::uri;
 
 /// Where a data node is: from the root of a datastore downwards. Empty: the datastore itself.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -39,6 +40,12 @@ impl DataPath {
     pub fn parent(&self) -> Option<DataPath> {
         let (_, above) = self.steps.split_last()?;
         Some(DataPath { steps: above.iter().cloned().collect() })
+    }
+
+    /// This path with the steps of `below` after it.
+    pub fn joined(mut self, below: DataPath) -> DataPath {
+        self.steps.extend(below.steps);
+        self
     }
 
     /// The schema node at the end; `None` for the root.
@@ -78,7 +85,7 @@ impl DataPath {
             self.push_name(schema, at, &mut text);
             for (position, value) in step.key.iter().flat_map(|key| &key.0).enumerate() {
                 text.push(if position == 0 { '=' } else { ',' });
-                lexical::percent_encode(&lexical::key_text(schema, step.node, position, value), &mut text);
+                uri::percent_encode(&lexical::key_text(schema, step.node, position, value), &mut text);
             }
         }
         text

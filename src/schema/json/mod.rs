@@ -1,9 +1,14 @@
 //! JSON encoding of YANG data: RFC 7951, with the framing of RFC 8040.
 
+mod entries;
 mod error;
+mod frame;
 mod read;
+mod reader;
+mod scalars;
+mod visit;
 mod write;
 
 pub use error::{JsonError, JsonErrorKind, JsonErrors};
 pub use read::{Mode, parse, parse_child, parse_resource, parse_rpc_input};
-pub use write::{write, write_resource};
+pub use write::{write, write_resource, write_rpc_output};

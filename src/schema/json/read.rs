@@ -1,8 +1,14 @@
-//! Reading.
+//! Reading: the entry points, one for each way in which a body is framed.
 
 use std::sync::Arc;
 
-use super::JsonErrors;
+use serde::Deserializer as _;
+use serde::de::Visitor;
+
+use super::frame::{ChildVisitor, InputVisitor, ResourceVisitor};
+use super::reader::Reader;
+use super::visit::{FieldsVisitor, Members};
+use super::{JsonError, JsonErrorKind, JsonErrors};
 use crate::schema::{DataPath, Fields, Node, Schema, SchemaId};
 
 /// How closely a body must follow RFC 7951.
@@ -21,19 +27,30 @@ pub fn parse(
     text: &[u8],
     mode: Mode,
 ) -> Result<Arc<Fields>, JsonErrors> {
-    todo!("{schema:?} {parent:?} {text:?} {mode:?}")
+    let mut base = DataPath::root();
+    let mut next = parent;
+    while let Some(id) = next {
+        base = DataPath::root().child(id).joined(base);
+        next = schema.node(id).parent;
+    }
+    let reader = Reader::new(schema, mode, &base);
+    let read = drive(text, FieldsVisitor { reader: &reader, at: None, depth: 0 });
+    reader.finish(read).map(Members::into_fields).map(Arc::new)
 }
 
 /// The body of a PUT or plain PATCH on `target`: one member named as the target (a list entry in an array of one); in
-/// lenient mode also the children of the target container alone. Key leafs must say what the URL says.
-/// An empty target is the datastore: `{"ietf-restconf:data": {…}}`, lenient also without.
+/// lenient mode also the children of the target alone. Key leafs must say what the URL says; lenient bodies may leave
+/// them out. An empty target is the datastore: `{"ietf-restconf:data": {…}}`, lenient also without.
 pub fn parse_resource(
     schema: &Schema,
     target: &DataPath,
     text: &[u8],
     mode: Mode,
 ) -> Result<Node, JsonErrors> {
-    todo!("{schema:?} {target:?} {text:?} {mode:?}")
+    let base = target.parent().unwrap_or_default();
+    let reader = Reader::new(schema, mode, &base);
+    let read = drive(text, ResourceVisitor { reader: &reader, target });
+    reader.finish(read)
 }
 
 /// The body of a POST on `parent`: exactly one child. Its path, with keys for a list entry, and the child.
@@ -43,7 +60,9 @@ pub fn parse_child(
     text: &[u8],
     mode: Mode,
 ) -> Result<(DataPath, Node), JsonErrors> {
-    todo!("{schema:?} {parent:?} {text:?} {mode:?}")
+    let reader = Reader::new(schema, mode, parent);
+    let read = drive(text, ChildVisitor { reader: &reader });
+    reader.finish(read)
 }
 
 /// The body of an RPC: `{"module:input": {…}}`; an empty body is an empty input.
@@ -53,5 +72,29 @@ pub fn parse_rpc_input(
     text: &[u8],
     mode: Mode,
 ) -> Result<Arc<Fields>, JsonErrors> {
-    todo!("{schema:?} {rpc:?} {text:?} {mode:?}")
+    if text.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Arc::default());
+    }
+    let base = DataPath::root().child(rpc);
+    let reader = Reader::new(schema, mode, &base);
+    let read = drive(text, InputVisitor { reader: &reader, rpc });
+    reader.finish(read).map(Members::into_fields).map(Arc::new)
+}
+
+/// Runs the visitor over the whole text.
+fn drive<'t, V, T>(text: &'t [u8], visitor: V) -> Result<Option<T>, serde_json::Error>
+where
+    V: Visitor<'t, Value = Option<T>>,
+{
+    let mut json = serde_json::Deserializer::from_slice(text);
+    let value = json.deserialize_any(visitor)?;
+    json.end()?;
+    Ok(value)
+}
+
+impl JsonErrors {
+    /// One fault about the body as a whole.
+    pub fn of_body(kind: JsonErrorKind, message: impl Into<String>) -> JsonErrors {
+        JsonErrors(vec![JsonError { kind, path: "/".into(), message: message.into() }])
+    }
 }
