@@ -1,1 +1,35 @@
-//! Placeholder.
+//! Typed rows read from the datastore, and the indices the renderers ask for.
+//!
+//! ```text
+//! Change ─► rows (pod, node, pool, lease, bridge, port) ─► Interface (resolved) ─► segments, VPNs, gateways
+//!           parsed once, bad ones keep a reason              one per pod interface    who is where
+//! ```
+//! [`Model::apply`] re-reads only the rows that a commit touched and answers with [`Touched`]: everything that may
+//! look different now. What the model holds is a function of the input layers and of the ids in force, so that
+//! the same data reached by another way give the same model.
+
+mod apply;
+mod claims;
+mod ids;
+mod interface;
+mod names;
+mod read;
+mod resolve;
+mod rows;
+mod spans;
+mod status;
+mod touched;
+
+#[cfg(test)]
+mod tests;
+
+pub use apply::Model;
+pub use claims::{Claim, Claimant};
+pub use ids::{Ids, Pool, TUNNEL_LPORT_KEY};
+pub use interface::{Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
+pub use names::Names;
+pub use read::RowKey;
+pub use rows::{AllocationPool, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId};
+pub use spans::{Chunk, Elan, Vpn};
+pub use status::Reason;
+pub use touched::Touched;

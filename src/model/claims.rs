@@ -1,0 +1,117 @@
+//! What only one may have: a name, an address in its VPN, a MAC in its ELAN, a port number of its switch.
+//!
+//! Configuration that claims a thing twice is refused before it gets here. Facts that nobody can refuse (ports,
+//! leases, data of an older version) may still collide: the lowest claimant has it and the others wait.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use super::interface::InterfaceId;
+use crate::net::{Dpid, MacAddr};
+
+/// A thing that only one interface may have.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Claim {
+    /// An interface name.
+    Name(Arc<str>),
+    /// An address within a VPN.
+    Address(Arc<str>, Ipv4Addr),
+    /// A MAC address within an ELAN.
+    Mac(Arc<str>, MacAddr),
+    /// An OpenFlow port of a switch.
+    Port(Dpid, u32),
+}
+
+/// Who claims, and how strongly: what is configured comes before what was leased.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Claimant {
+    pub leased: bool,
+    pub interface: InterfaceId,
+}
+
+/// All claims. Most things are claimed once.
+#[derive(Debug, Default)]
+pub struct Claims {
+    first: BTreeMap<Claim, Claimant>,
+    /// Claimants beyond the first.
+    others: BTreeMap<Claim, BTreeSet<Claimant>>,
+}
+
+impl Claims {
+    /// Who has it.
+    pub fn owner(&self, claim: &Claim) -> Option<&InterfaceId> {
+        self.first.get(claim).map(|claimant| &claimant.interface)
+    }
+
+    /// Adds a claim. Answers who lost the thing by it, if anybody.
+    pub fn add(&mut self, claim: Claim, claimant: Claimant) -> Option<InterfaceId> {
+        let Some(first) = self.first.get_mut(&claim) else {
+            self.first.insert(claim, claimant);
+            return None;
+        };
+        if claimant == *first {
+            return None;
+        }
+        let (later, lost) = if claimant < *first {
+            let loser = std::mem::replace(first, claimant);
+            (loser.clone(), Some(loser.interface))
+        } else {
+            (claimant, None)
+        };
+        self.others.entry(claim).or_default().insert(later);
+        lost
+    }
+
+    /// Takes a claim back. Answers who has the thing now and had it not before, if anybody.
+    pub fn remove(&mut self, claim: &Claim, claimant: &Claimant) -> Option<InterfaceId> {
+        let was_first = self.first.get(claim) == Some(claimant);
+        let Some(others) = self.others.get_mut(claim) else {
+            if was_first {
+                self.first.remove(claim);
+            }
+            return None;
+        };
+        let heir = if was_first { others.pop_first() } else { None };
+        others.remove(claimant);
+        if others.is_empty() {
+            self.others.remove(claim);
+        }
+        let heir = heir?;
+        self.first.insert(claim.clone(), heir.clone());
+        Some(heir.interface)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claimant(leased: bool, pod: &str) -> Claimant {
+        Claimant { leased, interface: InterfaceId { pod: pod.into(), uid: pod.into() } }
+    }
+
+    #[test]
+    fn the_lowest_claimant_has_it_whatever_the_order() {
+        let claim = || Claim::Name("a".into());
+        let mut claims = Claims::default();
+        assert_eq!(claims.add(claim(), claimant(false, "b")), None);
+        assert_eq!(claims.add(claim(), claimant(false, "c")), None);
+        let loser = claims.add(claim(), claimant(false, "a"));
+        assert_eq!(loser, Some(claimant(false, "b").interface));
+        assert_eq!(claims.remove(&claim(), &claimant(false, "c")), None);
+        assert_eq!(claims.remove(&claim(), &claimant(false, "a")), loser);
+        assert_eq!(claims.remove(&claim(), &claimant(false, "b")), None);
+        assert!(claims.first.is_empty() && claims.others.is_empty());
+    }
+
+    #[test]
+    fn a_configured_address_comes_before_a_leased_one() {
+        let claim = || Claim::Address("blue".into(), Ipv4Addr::new(10, 0, 0, 1));
+        let mut claims = Claims::default();
+        claims.add(claim(), claimant(true, "a"));
+        claims.add(claim(), claimant(false, "b"));
+        assert_eq!(claims.owner(&claim()), Some(&claimant(false, "b").interface));
+    }
+}

@@ -1,0 +1,126 @@
+//! The rows as they are written: one struct for each kind of list entry that matters to forwarding.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use ipnetwork::Ipv4Network;
+
+use crate::net::{Dpid, MacAddr, OfPort};
+
+/// `/pod:coe/pods[uid]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pod {
+    pub uid: Arc<str>,
+    pub name: Option<Arc<str>>,
+    /// `network-NS`.
+    pub namespace: Option<Arc<str>>,
+    /// `host-ip-address`: the node that runs the pod.
+    pub host: Option<IpAddr>,
+    /// `port-mac-address`; an empty string counts as absent.
+    pub mac: Option<MacAddr>,
+    /// `port-mac-address` as written, where it is no address.
+    pub bad_mac: Option<Arc<str>>,
+    /// Sorted by uid.
+    pub interfaces: Vec<PodInterface>,
+}
+
+/// `/pod:coe/pods[uid]/interface[uid]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodInterface {
+    pub uid: Arc<str>,
+    pub address: Option<IpAddr>,
+    pub network_id: Option<Arc<str>>,
+    pub network_type: NetworkType,
+}
+
+/// `network-type` of a pod interface. All are carried by VXLAN; the ELAN shows what was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum NetworkType {
+    Flat,
+    Vlan,
+    #[default]
+    Vxlan,
+    Gre,
+}
+
+/// `/k8s-node:k8s-nodes-info/k8s-nodes[uid]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct K8sNode {
+    pub uid: Arc<str>,
+    pub internal: Option<IpAddr>,
+    pub external: Option<IpAddr>,
+    /// `pod-cidr`, where it is an IPv4 prefix.
+    pub pod_cidr: Option<Ipv4Network>,
+}
+
+/// `/dhcp_allocation_pool:dhcp_allocation_pool/network[network-id]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    pub id: Arc<str>,
+    /// Sorted by subnet.
+    pub pools: Vec<AllocationPool>,
+}
+
+/// `network[network-id]/allocation-pool[subnet]`, IPv4 only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllocationPool {
+    pub subnet: Ipv4Network,
+    pub from: Option<Ipv4Addr>,
+    pub to: Option<Ipv4Addr>,
+    pub gateway: Option<Ipv4Addr>,
+}
+
+/// A DHCP lease: the address an interface was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// Interface name, `<namespace>:<pod>`.
+    pub interface: Arc<str>,
+    pub address: Ipv4Addr,
+}
+
+/// The integration bridge of one Open vSwitch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bridge {
+    /// `ovsdb://uuid/…/bridge/br-int`.
+    pub node_id: Arc<str>,
+    pub dpid: Dpid,
+    /// `other_config:local_ip` of the Open vSwitch: the address its tunnels end at.
+    pub local_ip: Option<Ipv4Addr>,
+}
+
+/// Names one port: its bridge's node id and its own name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PortId {
+    pub node_id: Arc<str>,
+    pub name: Arc<str>,
+}
+
+/// A termination point of an integration bridge that has an OpenFlow port number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    pub id: PortId,
+    pub ofport: OfPort,
+    /// `external_ids:iface-id`: the interface name it belongs to.
+    pub iface_id: Option<Arc<str>>,
+    /// `external_ids:attached-mac`.
+    pub attached_mac: Option<MacAddr>,
+    /// A VXLAN port with `options:remote_ip=flow`: the one tunnel port of its switch.
+    pub is_tunnel: bool,
+}
+
+impl Pod {
+    pub fn interface(&self, uid: &str) -> Option<&PodInterface> {
+        self.interfaces.iter().find(|interface| &*interface.uid == uid)
+    }
+
+    /// The interface that carries the pod's own name: the one with the pod's uid, else the lowest uid.
+    pub fn primary(&self) -> Option<&PodInterface> {
+        self.interface(&self.uid).or_else(|| self.interfaces.first())
+    }
+}
+
+impl K8sNode {
+    pub fn has_address(&self, address: IpAddr) -> bool {
+        self.internal == Some(address) || self.external == Some(address)
+    }
+}
