@@ -12,6 +12,7 @@ mod apply;
 mod claims;
 mod ids;
 mod interface;
+mod join;
 mod names;
 mod read;
 mod resolve;
@@ -19,17 +20,19 @@ mod rows;
 mod spans;
 mod status;
 mod touched;
+mod view;
 
-#[cfg(test)]
-mod tests;
+
+
 
 pub use apply::Model;
 pub use claims::{Claim, Claimant};
-pub use ids::{Ids, Pool, TUNNEL_LPORT_KEY};
+pub use ids::{Allocator, IdKey, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
 pub use interface::{Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
 pub use names::Names;
 pub use read::RowKey;
 pub use rows::{AllocationPool, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId};
-pub use spans::{Chunk, Elan, Vpn};
+pub use spans::{CHUNK_BITS, Chunk, Elan, Switch, TunnelPort, Vpn};
 pub use status::Reason;
 pub use touched::Touched;
+pub use view::Remote;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::interface::InterfaceId;
 use super::rows::NetworkType;
-use crate::net::{Dpid, LportTag};
+use crate::net::{Dpid, ElanTag, LportTag, MacAddr, OfPort, Vni, VpnId};
 
 /// Interfaces whose lport tags share all but these bits share a broadcast chunk: at most 64 buckets.
 pub const CHUNK_BITS: u32 = 6;
@@ -14,6 +14,10 @@ pub const CHUNK_BITS: u32 = 6;
 #[derive(Clone, Debug, Default)]
 pub struct Elan {
     pub vpn: Arc<str>,
+    /// Absent only while the pool of tags is used up.
+    pub tag: Option<ElanTag>,
+    /// Absent only while the pool of VNIs is used up.
+    pub vni: Option<Vni>,
     /// With the network type each asks for; the first one's type is shown.
     pub interfaces: BTreeMap<InterfaceId, NetworkType>,
     /// Attached interfaces by switch.
@@ -23,9 +27,28 @@ pub struct Elan {
 /// A `vpn-instance`: the interfaces of one namespace. It exists while it has interfaces.
 #[derive(Clone, Debug, Default)]
 pub struct Vpn {
+    /// Absent only while the pool of ids is used up.
+    pub id: Option<VpnId>,
+    /// Absent only while the pool of VNIs is used up.
+    pub l3_vni: Option<Vni>,
     pub interfaces: BTreeSet<InterfaceId>,
     /// Number of attached interfaces by switch.
     pub members: BTreeMap<Dpid, usize>,
+}
+
+/// A switch: its integration bridge and tunnel port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switch {
+    pub node_id: Arc<str>,
+    pub local_ip: Option<std::net::Ipv4Addr>,
+    pub tunnel: Option<TunnelPort>,
+}
+
+/// The flow-based VXLAN port of a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TunnelPort {
+    pub name: Arc<str>,
+    pub ofport: OfPort,
 }
 
 /// A part of an ELAN's local broadcast group on one switch.
@@ -40,6 +63,14 @@ pub struct Chunk {
 impl Chunk {
     pub fn number_of(lport: LportTag) -> u32 {
         lport.0 >> CHUNK_BITS
+    }
+}
+
+impl Vpn {
+    /// The router address's MAC in this VPN, the same on every switch: `02:c0:e5` and the VPN id.
+    pub fn gateway_mac(&self) -> Option<MacAddr> {
+        let [_, high, middle, low] = self.id?.0.to_be_bytes();
+        Some(MacAddr([0x02, 0xc0, 0xe5, high, middle, low]))
     }
 }
 

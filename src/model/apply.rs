@@ -1,0 +1,365 @@
+//! The model and how a commit changes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::claims::{Claim, Claims};
+use super::ids::{Allocator, Ids, Pool};
+use super::interface::{Interface, InterfaceId};
+use super::names::Names;
+use super::read::{self, Row, RowKey};
+use super::rows::{Bridge, K8sNode, Lease, Network, Pod, Port, PortId};
+use super::spans::{Elan, Switch, TunnelPort, Vpn};
+use super::touched::Touched;
+use crate::datastore::{Change, Snapshot};
+use crate::net::{Dpid, ElanTag, LportTag, Vni, VpnId};
+use crate::schema::Schema;
+
+/// Everything forwarding depends on, in memory, with indices.
+#[derive(Debug)]
+pub struct Model {
+    pub names: Names,
+    pub(super) pods: BTreeMap<Arc<str>, Pod>,
+    pub(super) nodes: BTreeMap<Arc<str>, K8sNode>,
+    pub(super) networks: BTreeMap<Arc<str>, Network>,
+    pub(super) leases: BTreeMap<Arc<str>, Lease>,
+    pub(super) bridges: BTreeMap<Arc<str>, Bridge>,
+    pub(super) ports: BTreeMap<PortId, Port>,
+
+    pub(super) nodes_by_address: BTreeMap<IpAddr, BTreeSet<Arc<str>>>,
+    pub(super) ports_by_iface: BTreeMap<Arc<str>, BTreeSet<PortId>>,
+    pub(super) tunnel_ports: BTreeSet<PortId>,
+    pub(super) bridges_by_dpid: BTreeMap<Dpid, BTreeSet<Arc<str>>>,
+    pub(super) interfaces_by_network_id: BTreeMap<Arc<str>, BTreeSet<InterfaceId>>,
+
+    pub(super) interfaces: BTreeMap<InterfaceId, Entry>,
+    pub(super) claims: Claims,
+    pub(super) elans: BTreeMap<Arc<str>, Elan>,
+    pub(super) vpns: BTreeMap<Arc<str>, Vpn>,
+    pub(super) switches: BTreeMap<Dpid, Switch>,
+    pub(super) gateways: BTreeMap<(Arc<str>, Ipv4Addr), BTreeSet<InterfaceId>>,
+    pub(super) interfaces_on: BTreeMap<Dpid, BTreeSet<InterfaceId>>,
+    pub(super) elans_on: BTreeMap<Dpid, BTreeSet<Arc<str>>>,
+    pub(super) vpns_on: BTreeMap<Dpid, BTreeSet<Arc<str>>>,
+    /// Logical port tag of all tunnel ports, while there are switches.
+    pub(super) tunnel_lport: Option<LportTag>,
+    pub(super) ids: Ids,
+}
+
+/// An interface with what it claims, so that its claims can be taken back.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub interface: Interface,
+    pub network_id: Option<Arc<str>>,
+    /// The name it would have; claimed as [`Claim::Name`].
+    pub name: Option<Arc<str>>,
+    /// Claims beside the name, each with whether it rests on a lease.
+    pub claims: SmallVec<[(Claim, bool); 3]>,
+}
+
+/// What one pass over the rows leaves to do.
+#[derive(Default)]
+pub(super) struct Work {
+    pub touched: Touched,
+    pub dirty: BTreeSet<InterfaceId>,
+    pub dirty_switches: BTreeSet<Dpid>,
+}
+
+impl Model {
+    /// A model of nothing.
+    pub fn new(schema: &Schema) -> Model {
+        Model {
+            names: Names::of(schema),
+            pods: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            networks: BTreeMap::new(),
+            leases: BTreeMap::new(),
+            bridges: BTreeMap::new(),
+            ports: BTreeMap::new(),
+            nodes_by_address: BTreeMap::new(),
+            ports_by_iface: BTreeMap::new(),
+            tunnel_ports: BTreeSet::new(),
+            bridges_by_dpid: BTreeMap::new(),
+            interfaces_by_network_id: BTreeMap::new(),
+            interfaces: BTreeMap::new(),
+            claims: Claims::default(),
+            elans: BTreeMap::new(),
+            vpns: BTreeMap::new(),
+            switches: BTreeMap::new(),
+            gateways: BTreeMap::new(),
+            interfaces_on: BTreeMap::new(),
+            elans_on: BTreeMap::new(),
+            vpns_on: BTreeMap::new(),
+            tunnel_lport: None,
+            ids: Ids::default(),
+        }
+    }
+
+    /// Takes in everything a snapshot holds. To be called on a new model.
+    pub fn load(&mut self, snapshot: &Snapshot, allocator: &mut dyn Allocator) -> Touched {
+        let rows = read::all_rows(&self.names, snapshot);
+        self.apply_rows(rows, snapshot, allocator)
+    }
+
+    /// Takes in a commit: `after` is the state that `changes` led to.
+    pub fn apply(&mut self, changes: &[Change], after: &Snapshot, allocator: &mut dyn Allocator) -> Touched {
+        let rows: BTreeSet<RowKey> =
+            changes.iter().flat_map(|change| read::rows_of(&self.names, change)).collect();
+        self.apply_rows(rows, after, allocator)
+    }
+
+    fn apply_rows(
+        &mut self,
+        rows: impl IntoIterator<Item = RowKey>,
+        after: &Snapshot,
+        allocator: &mut dyn Allocator,
+    ) -> Touched {
+        let mut work = Work::default();
+        for key in rows {
+            let row = read::read(&self.names, after, &key);
+            self.put(&key, row, &mut work);
+        }
+        self.retry_missing(allocator, &mut work);
+        self.settle_switches(allocator, &mut work);
+        self.settle_interfaces(allocator, &mut work);
+        self.settle_ids(allocator, &mut work);
+        work.touched
+    }
+
+    /// Puts a row in place of what was there, and marks the interfaces and switches that depend on it.
+    fn put(&mut self, key: &RowKey, row: Row, work: &mut Work) {
+        match (key, row) {
+            (RowKey::Pod(uid), Row::Pod(row)) => {
+                let before = replace(&mut self.pods, uid, row);
+                for pod in [before.as_ref(), self.pods.get(uid)].into_iter().flatten() {
+                    let id = |uid: &Arc<str>| InterfaceId { pod: pod.uid.clone(), uid: uid.clone() };
+                    work.dirty.extend(pod.interfaces.iter().map(|interface| id(&interface.uid)));
+                }
+                work.touched.pods.insert(uid.clone());
+            }
+            (RowKey::K8sNode(uid), Row::K8sNode(row)) => {
+                let before = replace(&mut self.nodes, uid, row);
+                let after = self.nodes.get(uid);
+                let addresses = |node: Option<&K8sNode>| -> BTreeSet<IpAddr> {
+                    node.into_iter().flat_map(|node| [node.internal, node.external]).flatten().collect()
+                };
+                let (was, is) = (addresses(before.as_ref()), addresses(after));
+                for address in &was {
+                    remove_from(&mut self.nodes_by_address, address, uid);
+                }
+                for address in &is {
+                    self.nodes_by_address.entry(*address).or_default().insert(uid.clone());
+                }
+                for host in was.union(&is) {
+                    self.mark_host(*host, work);
+                }
+            }
+            (RowKey::Network(id), Row::Network(row)) => {
+                replace(&mut self.networks, id, row);
+                self.mark_network(id, work);
+            }
+            (RowKey::Lease(name), Row::Lease(row)) => {
+                replace(&mut self.leases, name, row);
+                self.mark_name(name, work);
+            }
+            (RowKey::Bridge(node_id), Row::Bridge(row)) if read::is_integration_bridge(node_id) => {
+                self.put_bridge(node_id, row, work);
+            }
+            (RowKey::Port(id), Row::Port(row)) if read::is_integration_bridge(&id.node_id) => {
+                self.put_port(id, row, work);
+            }
+            _ => {}
+        }
+    }
+
+    fn put_bridge(&mut self, node_id: &Arc<str>, row: Option<Bridge>, work: &mut Work) {
+        let before = replace(&mut self.bridges, node_id, row);
+        let after = self.bridges.get(node_id);
+        if before.as_ref() == after {
+            return;
+        }
+        if let Some(bridge) = &before {
+            remove_from(&mut self.bridges_by_dpid, &bridge.dpid, node_id);
+            work.dirty_switches.insert(bridge.dpid);
+        }
+        if let Some(bridge) = after {
+            self.bridges_by_dpid.entry(bridge.dpid).or_default().insert(node_id.clone());
+            work.dirty_switches.insert(bridge.dpid);
+        }
+    }
+
+    fn put_port(&mut self, id: &PortId, row: Option<Port>, work: &mut Work) {
+        let before = replace(&mut self.ports, id, row);
+        let after = self.ports.get(id);
+        if before.as_ref() == after {
+            return;
+        }
+        let iface = |port: Option<&Port>| port.and_then(|port| port.iface_id.clone());
+        let tunnel = |port: Option<&Port>| port.is_some_and(|port| port.is_tunnel);
+        let (was, is) = (iface(before.as_ref()), iface(after));
+        if tunnel(before.as_ref()) || tunnel(after) {
+            if tunnel(after) {
+                self.tunnel_ports.insert(id.clone());
+            } else {
+                self.tunnel_ports.remove(id);
+            }
+            work.dirty_switches.extend(self.bridges.get(&id.node_id).map(|bridge| bridge.dpid));
+        }
+        if let Some(name) = &was {
+            remove_from(&mut self.ports_by_iface, name, id);
+            self.mark_name(name, work);
+        }
+        if let Some(name) = &is {
+            self.ports_by_iface.entry(name.clone()).or_default().insert(id.clone());
+            self.mark_name(name, work);
+        }
+    }
+
+    fn mark_name(&self, name: &Arc<str>, work: &mut Work) {
+        work.dirty.extend(self.claims.owner(&Claim::Name(name.clone())).cloned());
+    }
+
+    fn mark_network(&self, id: &Arc<str>, work: &mut Work) {
+        work.dirty.extend(self.elans.get(id).into_iter().flat_map(|elan| elan.interfaces.keys().cloned()));
+        work.dirty.extend(self.vpns.get(id).into_iter().flat_map(|vpn| vpn.interfaces.iter().cloned()));
+        work.dirty.extend(self.interfaces_by_network_id.get(id).into_iter().flatten().cloned());
+    }
+
+    /// All interfaces whose pods name this address as their host: an ELAN's name starts with it.
+    fn mark_host(&self, host: IpAddr, work: &mut Work) {
+        let prefix: Arc<str> = format!("{host}:").into();
+        let elans = self.elans.range(prefix.clone()..).take_while(|(name, _)| name.starts_with(&*prefix));
+        work.dirty.extend(elans.flat_map(|(_, elan)| elan.interfaces.keys().cloned()));
+    }
+
+    /// Works out the switches whose bridge or tunnel port changed, and marks the interfaces they may hold.
+    fn settle_switches(&mut self, allocator: &mut dyn Allocator, work: &mut Work) {
+        for dpid in std::mem::take(&mut work.dirty_switches) {
+            let after = self.bridges_by_dpid.get(&dpid).and_then(|ids| self.bridges.get(ids.first()?)).map(|bridge| {
+                let first = PortId { node_id: bridge.node_id.clone(), name: "".into() };
+                let tunnel = self.tunnel_ports.range(first..).next().filter(|id| id.node_id == bridge.node_id);
+                let tunnel = tunnel.and_then(|id| self.ports.get(id));
+                Switch {
+                    node_id: bridge.node_id.clone(),
+                    local_ip: bridge.local_ip,
+                    tunnel: tunnel.map(|port| TunnelPort { name: port.id.name.clone(), ofport: port.ofport }),
+                }
+            });
+            let before = replace(&mut self.switches, &dpid, after);
+            let after = self.switches.get(&dpid);
+            if before.as_ref() == after {
+                continue;
+            }
+            work.touched.switches.insert(dpid);
+            for switch in [before.as_ref(), after].into_iter().flatten() {
+                for port in self.ports_of(&switch.node_id) {
+                    if let Some(name) = &port.iface_id {
+                        self.mark_name(name, work);
+                    }
+                }
+            }
+            work.dirty.extend(self.interfaces_on.get(&dpid).into_iter().flatten().cloned());
+        }
+        let key: Arc<str> = super::ids::TUNNEL_LPORT_KEY.into();
+        if self.needs(&(Pool::Interfaces, key.clone())) {
+            if self.tunnel_lport.is_none() {
+                self.tunnel_lport = self.ids.acquire(allocator, Pool::Interfaces, &key).map(LportTag);
+                work.touched.switches.extend(self.switches.keys());
+            }
+        } else if self.tunnel_lport.take().is_some() {
+            self.ids.leave(Pool::Interfaces, &key);
+        }
+    }
+
+    fn ports_of<'a>(&'a self, node_id: &'a Arc<str>) -> impl Iterator<Item = &'a Port> {
+        let first = PortId { node_id: node_id.clone(), name: "".into() };
+        self.ports.range(first..).take_while(move |(id, _)| id.node_id == *node_id).map(|(_, port)| port)
+    }
+
+    /// Ids that could not be given earlier: asks again, one a pool until one is refused.
+    fn retry_missing(&mut self, allocator: &mut dyn Allocator, work: &mut Work) {
+        for (pool, key) in std::mem::take(&mut self.ids.missing) {
+            if !self.needs(&(pool, key.clone())) {
+                continue;
+            }
+            let Some(id) = self.ids.acquire(allocator, pool, &key) else { continue };
+            match pool {
+                Pool::Interfaces => self.mark_name(&key, work),
+                Pool::Elan => {
+                    if let Some(elan) = self.elans.get_mut(&key) {
+                        elan.tag = Some(ElanTag(id));
+                        work.touched.elans.insert(key.clone());
+                        work.touched.elan_spans.extend(elan.members.keys().map(|dpid| (key.clone(), *dpid)));
+                    }
+                }
+                Pool::Vpn => {
+                    if let Some(vpn) = self.vpns.get_mut(&key) {
+                        vpn.id = Some(VpnId(id));
+                        work.touched.vpns.insert(key.clone());
+                        work.touched.vpn_spans.extend(vpn.members.keys().map(|dpid| (key.clone(), *dpid)));
+                    }
+                }
+                Pool::Vni => self.late_vni(&key, Vni(id), work),
+            }
+        }
+    }
+
+    fn late_vni(&mut self, key: &Arc<str>, vni: Vni, work: &mut Work) {
+        if let Some(elan) = self.elans.get_mut(key) {
+            elan.vni = Some(vni);
+            work.touched.elans.insert(key.clone());
+            work.touched.elan_spans.extend(elan.members.keys().map(|dpid| (key.clone(), *dpid)));
+        } else if let Some(name) = key.strip_prefix("l3 ").map(Arc::<str>::from)
+            && let Some(vpn) = self.vpns.get_mut(&name)
+        {
+            vpn.l3_vni = Some(vni);
+            work.touched.vpns.insert(name.clone());
+            work.touched.vpn_spans.extend(vpn.members.keys().map(|dpid| (name.clone(), *dpid)));
+        }
+    }
+
+    /// Gives back the ids that nothing needs any more.
+    fn settle_ids(&mut self, allocator: &mut dyn Allocator, _work: &mut Work) {
+        for key in std::mem::take(&mut self.ids.doubtful) {
+            if !self.needs(&key) {
+                self.ids.missing.remove(&key);
+                allocator.release(key.0, &key.1);
+            }
+        }
+    }
+
+    /// Is there something that carries this id, or would?
+    fn needs(&self, (pool, key): &super::ids::IdKey) -> bool {
+        match pool {
+            Pool::Interfaces if &**key == super::ids::TUNNEL_LPORT_KEY => !self.switches.is_empty(),
+            Pool::Interfaces => self.claims.owner(&Claim::Name(key.clone())).is_some(),
+            Pool::Elan => self.elans.contains_key(key),
+            Pool::Vpn => self.vpns.contains_key(key),
+            Pool::Vni => {
+                self.elans.contains_key(key)
+                    || key.strip_prefix("l3 ").is_some_and(|vpn| self.vpns.contains_key(vpn))
+            }
+        }
+    }
+}
+
+/// Sets or removes an entry; answers what was there.
+pub(super) fn replace<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, key: &K, value: Option<V>) -> Option<V> {
+    match value {
+        Some(value) => map.insert(key.clone(), value),
+        None => map.remove(key),
+    }
+}
+
+/// Takes a member out of a set of a map of sets; an empty set goes.
+pub(super) fn remove_from<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &K, member: &V) -> bool {
+    let Some(set) = map.get_mut(key) else { return false };
+    let removed = set.remove(member);
+    if set.is_empty() {
+        map.remove(key);
+    }
+    removed
+}

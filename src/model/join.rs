@@ -1,0 +1,169 @@
+//! Membership: an interface enters and leaves ELANs, VPNs, switches and gateways.
+
+use super::apply::{Model, Work, remove_from};
+use super::ids::{Allocator, Pool, l3_vni_key};
+use super::interface::Interface;
+use super::spans::{Chunk, Elan, Vpn};
+use crate::net::{ElanTag, Vni, VpnId};
+
+impl Model {
+    /// Moves an interface from the memberships it had to those it has now.
+    pub(super) fn join(
+        &mut self,
+        before: Option<&Interface>,
+        after: &Interface,
+        allocator: &mut dyn Allocator,
+        work: &mut Work,
+    ) {
+        let identity = |interface: &Interface| {
+            let identity = interface.identity.as_ref()?;
+            Some((identity.elan.clone(), identity.vpn.clone(), identity.network_type))
+        };
+        let place = |interface: &Interface| {
+            let (identity, lport, attachment) = interface.plugged()?;
+            Some((identity.elan.clone(), identity.vpn.clone(), lport, attachment.dpid))
+        };
+        let gateway = |interface: &Interface| {
+            let (identity, ..) = interface.plugged()?;
+            Some((identity.vpn.clone(), interface.gateway?.address))
+        };
+        // New memberships come first, so that a thing with one member does not vanish and return.
+        if before.and_then(identity) != identity(after) {
+            self.enter(after, allocator, work);
+        }
+        let (was, is) = (before.and_then(place), place(after));
+        if was != is {
+            if let Some(interface) = before {
+                self.unplug(interface, work);
+            }
+            self.plug(after, work);
+        }
+        let (was, is) = (before.and_then(gateway), gateway(after));
+        if was != is {
+            for gateway in [&was, &is].into_iter().flatten() {
+                work.touched.gateways.insert(gateway.clone());
+            }
+            if let Some(gateway) = was {
+                remove_from(&mut self.gateways, &gateway, &after.id);
+            }
+            if let Some(gateway) = is {
+                self.gateways.entry(gateway).or_default().insert(after.id.clone());
+            }
+        }
+        if let Some(interface) = before {
+            self.quit(interface, after, work);
+        }
+    }
+
+    fn enter(&mut self, interface: &Interface, allocator: &mut dyn Allocator, work: &mut Work) {
+        let Some(identity) = &interface.identity else { return };
+        if !self.elans.contains_key(&identity.elan) {
+            let tag = self.ids.acquire(allocator, Pool::Elan, &identity.elan).map(ElanTag);
+            let vni = self.ids.acquire(allocator, Pool::Vni, &identity.elan).map(Vni);
+            let elan = Elan { vpn: identity.vpn.clone(), tag, vni, ..Elan::default() };
+            self.elans.insert(identity.elan.clone(), elan);
+            work.touched.elans.insert(identity.elan.clone());
+        }
+        if !self.vpns.contains_key(&identity.vpn) {
+            let id = self.ids.acquire(allocator, Pool::Vpn, &identity.vpn).map(VpnId);
+            let l3_vni = self.ids.acquire(allocator, Pool::Vni, &l3_vni_key(&identity.vpn)).map(Vni);
+            self.vpns.insert(identity.vpn.clone(), Vpn { id, l3_vni, ..Vpn::default() });
+            work.touched.vpns.insert(identity.vpn.clone());
+        }
+        if let Some(elan) = self.elans.get_mut(&identity.elan) {
+            let shown = elan.interfaces.values().next().copied();
+            elan.interfaces.insert(interface.id.clone(), identity.network_type);
+            if elan.interfaces.values().next().copied() != shown {
+                work.touched.elans.insert(identity.elan.clone());
+            }
+        }
+        if let Some(vpn) = self.vpns.get_mut(&identity.vpn) {
+            vpn.interfaces.insert(interface.id.clone());
+        }
+    }
+
+    fn quit(&mut self, before: &Interface, after: &Interface, work: &mut Work) {
+        let Some(old) = &before.identity else { return };
+        let new = after.identity.as_ref();
+        if new.is_none_or(|new| new.elan != old.elan)
+            && let Some(elan) = self.elans.get_mut(&old.elan)
+        {
+            let shown = elan.interfaces.values().next().copied();
+            elan.interfaces.remove(&before.id);
+            if elan.interfaces.values().next().copied() != shown {
+                work.touched.elans.insert(old.elan.clone());
+            }
+            if elan.interfaces.is_empty() {
+                self.elans.remove(&old.elan);
+                self.ids.leave(Pool::Elan, &old.elan);
+                self.ids.leave(Pool::Vni, &old.elan);
+            }
+        }
+        if new.is_none_or(|new| new.vpn != old.vpn)
+            && let Some(vpn) = self.vpns.get_mut(&old.vpn)
+        {
+            vpn.interfaces.remove(&before.id);
+            if vpn.interfaces.is_empty() {
+                self.vpns.remove(&old.vpn);
+                self.ids.leave(Pool::Vpn, &old.vpn);
+                self.ids.leave(Pool::Vni, &l3_vni_key(&old.vpn));
+                work.touched.vpns.insert(old.vpn.clone());
+            }
+        }
+    }
+
+    fn plug(&mut self, interface: &Interface, work: &mut Work) {
+        let Some((identity, lport, attachment)) = interface.plugged() else { return };
+        let dpid = attachment.dpid;
+        self.interfaces_on.entry(dpid).or_default().insert(interface.id.clone());
+        if let Some(elan) = self.elans.get_mut(&identity.elan) {
+            let members = elan.members.entry(dpid).or_default();
+            if members.is_empty() {
+                work.touched.elan_spans.insert((identity.elan.clone(), dpid));
+                self.elans_on.entry(dpid).or_default().insert(identity.elan.clone());
+            }
+            members.insert(lport);
+            let chunk = Chunk { elan: identity.elan.clone(), dpid, number: Chunk::number_of(lport) };
+            if elan.chunk(dpid, chunk.number).nth(1).is_none() {
+                work.touched.floods.insert((identity.elan.clone(), dpid));
+            }
+            work.touched.chunks.insert(chunk);
+        }
+        if let Some(vpn) = self.vpns.get_mut(&identity.vpn) {
+            let members = vpn.members.entry(dpid).or_default();
+            *members += 1;
+            if *members == 1 {
+                work.touched.vpn_spans.insert((identity.vpn.clone(), dpid));
+                self.vpns_on.entry(dpid).or_default().insert(identity.vpn.clone());
+            }
+        }
+    }
+
+    fn unplug(&mut self, interface: &Interface, work: &mut Work) {
+        let Some((identity, lport, attachment)) = interface.plugged() else { return };
+        let dpid = attachment.dpid;
+        remove_from(&mut self.interfaces_on, &dpid, &interface.id);
+        if let Some(elan) = self.elans.get_mut(&identity.elan) {
+            let chunk = Chunk { elan: identity.elan.clone(), dpid, number: Chunk::number_of(lport) };
+            remove_from(&mut elan.members, &dpid, &lport);
+            if elan.chunk(dpid, chunk.number).next().is_none() {
+                work.touched.floods.insert((identity.elan.clone(), dpid));
+            }
+            work.touched.chunks.insert(chunk);
+            if !elan.members.contains_key(&dpid) {
+                work.touched.elan_spans.insert((identity.elan.clone(), dpid));
+                remove_from(&mut self.elans_on, &dpid, &identity.elan);
+            }
+        }
+        if let Some(vpn) = self.vpns.get_mut(&identity.vpn)
+            && let Some(members) = vpn.members.get_mut(&dpid)
+        {
+            *members -= 1;
+            if *members == 0 {
+                vpn.members.remove(&dpid);
+                work.touched.vpn_spans.insert((identity.vpn.clone(), dpid));
+                remove_from(&mut self.vpns_on, &dpid, &identity.vpn);
+            }
+        }
+    }
+}

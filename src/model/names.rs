@@ -1,0 +1,150 @@
+//! Schema ids of the nodes that the model reads, looked up once.
+
+use crate::schema::{IdentityId, Schema, SchemaId};
+
+/// Each field is the node of that name; the struct it is in, the list or container it stands below.
+#[derive(Debug)]
+pub struct Names {
+    pub pod: PodNames,
+    pub node: NodeNames,
+    pub pool: PoolNames,
+    pub lease: LeaseNames,
+    pub topology: TopologyNames,
+}
+
+/// `/pod:coe/pods`.
+#[derive(Debug)]
+pub struct PodNames {
+    pub coe: SchemaId,
+    pub pods: SchemaId,
+    pub name: SchemaId,
+    pub host_ip_address: SchemaId,
+    pub network_ns: SchemaId,
+    pub port_mac_address: SchemaId,
+    pub interface: SchemaId,
+    pub ip_address: SchemaId,
+    pub network_id: SchemaId,
+    pub network_type: SchemaId,
+}
+
+/// `/k8s-node:k8s-nodes-info/k8s-nodes`.
+#[derive(Debug)]
+pub struct NodeNames {
+    pub k8s_nodes_info: SchemaId,
+    pub k8s_nodes: SchemaId,
+    pub internal_ip_address: SchemaId,
+    pub external_ip_address: SchemaId,
+    pub pod_cidr: SchemaId,
+}
+
+/// `/dhcp_allocation_pool:dhcp_allocation_pool/network`.
+#[derive(Debug)]
+pub struct PoolNames {
+    pub dhcp_allocation_pool: SchemaId,
+    pub network: SchemaId,
+    pub allocation_pool: SchemaId,
+    pub subnet: SchemaId,
+    pub allocate_from: SchemaId,
+    pub allocate_to: SchemaId,
+    pub gateway: SchemaId,
+}
+
+/// `/coeus-dhcp:leases/lease`.
+#[derive(Debug)]
+pub struct LeaseNames {
+    pub leases: SchemaId,
+    pub lease: SchemaId,
+    pub ip_address: SchemaId,
+}
+
+/// `/network-topology:network-topology/topology/node`, as OVSDB fills it.
+#[derive(Debug)]
+pub struct TopologyNames {
+    pub network_topology: SchemaId,
+    pub topology: SchemaId,
+    pub node: SchemaId,
+    pub bridge_name: SchemaId,
+    pub datapath_id: SchemaId,
+    pub other_configs: SchemaId,
+    pub other_config_value: SchemaId,
+    pub termination_point: SchemaId,
+    pub ofport: SchemaId,
+    pub interface_type: SchemaId,
+    pub external_ids: SchemaId,
+    pub external_id_value: SchemaId,
+    pub options: SchemaId,
+    pub option_value: SchemaId,
+    /// `ovsdb:interface-type-vxlan`.
+    pub vxlan: Option<IdentityId>,
+}
+
+impl Names {
+    /// # Panics
+    /// When the models lack a node: they are part of the program.
+    pub fn of(schema: &Schema) -> Names {
+        let id = |path: &str| schema.resolve(path);
+        let pod = |leaf: &str| id(&format!("/pod:coe/pods{leaf}"));
+        let node = |leaf: &str| id(&format!("/k8s-node:k8s-nodes-info/k8s-nodes{leaf}"));
+        let pool = |leaf: &str| id(&format!("/dhcp_allocation_pool:dhcp_allocation_pool/network{leaf}"));
+        let lease = |leaf: &str| id(&format!("/coeus-dhcp:leases/lease{leaf}"));
+        let bridge = |leaf: &str| id(&format!("/network-topology:network-topology/topology/node{leaf}"));
+        let port = |leaf: &str| bridge(&format!("/termination-point{leaf}"));
+        Names {
+            pod: PodNames {
+                coe: id("/pod:coe"),
+                pods: pod(""),
+                name: pod("/name"),
+                host_ip_address: pod("/host-ip-address"),
+                network_ns: pod("/network-NS"),
+                port_mac_address: pod("/port-mac-address"),
+                interface: pod("/interface"),
+                ip_address: pod("/interface/ip-address"),
+                network_id: pod("/interface/network-id"),
+                network_type: pod("/interface/network-type"),
+            },
+            node: NodeNames {
+                k8s_nodes_info: id("/k8s-node:k8s-nodes-info"),
+                k8s_nodes: node(""),
+                internal_ip_address: node("/internal-ip-address"),
+                external_ip_address: node("/external-ip-address"),
+                pod_cidr: node("/pod-cidr"),
+            },
+            pool: PoolNames {
+                dhcp_allocation_pool: id("/dhcp_allocation_pool:dhcp_allocation_pool"),
+                network: pool(""),
+                allocation_pool: pool("/allocation-pool"),
+                subnet: pool("/allocation-pool/subnet"),
+                allocate_from: pool("/allocation-pool/allocate-from"),
+                allocate_to: pool("/allocation-pool/allocate-to"),
+                gateway: pool("/allocation-pool/gateway"),
+            },
+            lease: LeaseNames { leases: id("/coeus-dhcp:leases"), lease: lease(""), ip_address: lease("/ip-address") },
+            topology: TopologyNames {
+                network_topology: id("/network-topology:network-topology"),
+                topology: id("/network-topology:network-topology/topology"),
+                node: bridge(""),
+                bridge_name: bridge("/ovsdb:bridge-name"),
+                datapath_id: bridge("/ovsdb:datapath-id"),
+                other_configs: bridge("/ovsdb:openvswitch-other-configs"),
+                other_config_value: bridge("/ovsdb:openvswitch-other-configs/other-config-value"),
+                termination_point: port(""),
+                ofport: port("/ovsdb:ofport"),
+                interface_type: port("/ovsdb:interface-type"),
+                external_ids: port("/ovsdb:interface-external-ids"),
+                external_id_value: port("/ovsdb:interface-external-ids/external-id-value"),
+                options: port("/ovsdb:options"),
+                option_value: port("/ovsdb:options/value"),
+                vxlan: identity(schema, "ovsdb", "interface-type-vxlan"),
+            },
+        }
+    }
+}
+
+/// The identity of that name in that module.
+pub fn identity(schema: &Schema, module: &str, name: &str) -> Option<IdentityId> {
+    let at = schema
+        .identities
+        .iter()
+        .position(|identity| &*identity.name == name && &*schema.module(identity.module).name == module)?;
+    u16::try_from(at).ok().map(IdentityId)
+}

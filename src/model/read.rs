@@ -1,0 +1,311 @@
+//! From the datastore's trees to rows.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use ipnetwork::Ipv4Network;
+
+use super::names::Names;
+use super::rows::{
+    AllocationPool, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId,
+};
+use crate::datastore::{Change, Snapshot, Store};
+use crate::net::{MacAddr, OfPort};
+use crate::schema::{DataPath, Fields, Key, Node, SchemaId, Value};
+
+/// The topology that OVSDB writes. Source: OpenDaylight ovsdb.
+pub const OVSDB_TOPOLOGY: &str = "ovsdb:1";
+/// The bridge pods are plugged into. Source: netvirt, `ovsdb` container references.
+pub const INTEGRATION_BRIDGE: &str = "br-int";
+/// Largest OpenFlow port number that is a port (OFPP_MAX is 0xffffff00).
+const LAST_OFPORT: u64 = 0xffff_feff;
+
+/// Names a row wherever it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RowKey {
+    Pod(Arc<str>),
+    K8sNode(Arc<str>),
+    Network(Arc<str>),
+    Lease(Arc<str>),
+    /// An integration bridge, by its node id.
+    Bridge(Arc<str>),
+    Port(PortId),
+}
+
+/// A row as it is now; `None` where it is gone or says nothing that matters.
+#[derive(Clone, Debug)]
+pub enum Row {
+    Pod(Option<Pod>),
+    K8sNode(Option<K8sNode>),
+    Network(Option<Network>),
+    Lease(Option<Lease>),
+    Bridge(Option<Bridge>),
+    Port(Option<Port>),
+}
+
+/// The rows that a change may concern. Empty for data that are none of the model's business.
+pub fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
+    let mut rows = Vec::new();
+    let steps = &change.path.steps;
+    let Some(top) = steps.first() else { return rows };
+    let entry = |at: usize, list: SchemaId| -> Option<Arc<str>> {
+        let step = steps.get(at).filter(|step| step.node == list)?;
+        key_text(step.key.as_ref()?)
+    };
+    let config = change.store == Store::Config;
+    let simple: Option<(SchemaId, fn(Arc<str>) -> RowKey)> = if config && top.node == names.pod.coe {
+        Some((names.pod.pods, RowKey::Pod))
+    } else if config && top.node == names.node.k8s_nodes_info {
+        Some((names.node.k8s_nodes, RowKey::K8sNode))
+    } else if config && top.node == names.pool.dhcp_allocation_pool {
+        Some((names.pool.network, RowKey::Network))
+    } else if !config && top.node == names.lease.leases {
+        Some((names.lease.lease, RowKey::Lease))
+    } else {
+        None
+    };
+    if let Some((list, row)) = simple {
+        rows.extend(entry(1, list).map(row));
+        return rows;
+    }
+    let topology = &names.topology;
+    if config || top.node != topology.network_topology {
+        return rows;
+    }
+    if entry(1, topology.topology).as_deref() != Some(OVSDB_TOPOLOGY) {
+        return rows;
+    }
+    let Some(node_id) = entry(2, topology.node) else {
+        // The topology itself came or went, with all that is in it.
+        if steps.len() == 2 {
+            for fields in [&change.before, &change.after].into_iter().flatten().filter_map(Node::fields) {
+                for (node_id, node) in entries(fields, topology.node) {
+                    rows.push(RowKey::Bridge(bridge_of(&node_id)));
+                    rows.extend(port_keys(names, &node_id, node));
+                }
+            }
+        }
+        return rows;
+    };
+    if let Some(name) = entry(3, topology.termination_point) {
+        rows.push(RowKey::Port(PortId { node_id, name }));
+        return rows;
+    }
+    rows.push(RowKey::Bridge(bridge_of(&node_id)));
+    if steps.len() == 3 && (change.before.is_none() || change.after.is_none()) {
+        for fields in [&change.before, &change.after].into_iter().flatten().filter_map(Node::fields) {
+            rows.extend(port_keys(names, &node_id, fields));
+        }
+    }
+    rows
+}
+
+/// All rows of a snapshot.
+pub fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
+    let mut rows = Vec::new();
+    let config = &snapshot.config.input;
+    let operational = &snapshot.operational.input;
+    let mut list = |root: &Fields, top: SchemaId, list: SchemaId, row: fn(Arc<str>) -> RowKey| {
+        if let Some(container) = root.container(top) {
+            rows.extend(entries(container, list).map(|(key, _)| row(key)));
+        }
+    };
+    list(config, names.pod.coe, names.pod.pods, RowKey::Pod);
+    list(config, names.node.k8s_nodes_info, names.node.k8s_nodes, RowKey::K8sNode);
+    list(config, names.pool.dhcp_allocation_pool, names.pool.network, RowKey::Network);
+    list(operational, names.lease.leases, names.lease.lease, RowKey::Lease);
+    let topology = &names.topology;
+    let ovsdb = operational
+        .container(topology.network_topology)
+        .and_then(|all| all.list(topology.topology))
+        .and_then(|all| all.get(&Key::text(OVSDB_TOPOLOGY)));
+    if let Some(ovsdb) = ovsdb {
+        for (node_id, node) in entries(ovsdb, topology.node) {
+            rows.push(RowKey::Bridge(bridge_of(&node_id)));
+            rows.extend(port_keys(names, &node_id, node));
+        }
+    }
+    rows
+}
+
+/// Reads one row from the input layers of a snapshot.
+pub fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
+    let config = |top: SchemaId, list: SchemaId, key: &Arc<str>| {
+        snapshot.config.input.container(top)?.list(list)?.get(&text_key(key))
+    };
+    match key {
+        RowKey::Pod(uid) => {
+            let fields = config(names.pod.coe, names.pod.pods, uid);
+            Row::Pod(fields.map(|fields| pod(names, uid, fields)))
+        }
+        RowKey::K8sNode(uid) => {
+            let fields = config(names.node.k8s_nodes_info, names.node.k8s_nodes, uid);
+            Row::K8sNode(fields.map(|fields| k8s_node(names, uid, fields)))
+        }
+        RowKey::Network(id) => {
+            let fields = config(names.pool.dhcp_allocation_pool, names.pool.network, id);
+            Row::Network(fields.map(|fields| network(names, id, fields)))
+        }
+        RowKey::Lease(interface) => {
+            let lease = &names.lease;
+            let fields = || {
+                let leases = snapshot.operational.input.container(lease.leases)?;
+                let address = ipv4(leases.list(lease.lease)?.get(&text_key(interface))?, lease.ip_address)?;
+                Some(Lease { interface: interface.clone(), address })
+            };
+            Row::Lease(fields())
+        }
+        RowKey::Bridge(node_id) => Row::Bridge(bridge(names, snapshot, node_id)),
+        RowKey::Port(id) => Row::Port(port(names, snapshot, id)),
+    }
+}
+
+/// Reads a pod from its list entry.
+pub fn pod(names: &Names, uid: &Arc<str>, fields: &Fields) -> Pod {
+    let names = &names.pod;
+    let text = |leaf| fields.text(leaf).filter(|text| !text.is_empty()).map(Arc::from);
+    let mac_text: Option<Arc<str>> = text(names.port_mac_address);
+    let mac = mac_text.as_ref().and_then(|text| unicast(text));
+    let interfaces = entries(fields, names.interface).map(|(uid, fields)| PodInterface {
+        uid,
+        address: ip(fields, names.ip_address),
+        network_id: fields.text(names.network_id).map(Arc::from),
+        network_type: match fields.leaf(names.network_type) {
+            Some(Value::Enum(0)) => NetworkType::Flat,
+            Some(Value::Enum(1)) => NetworkType::Vlan,
+            Some(Value::Enum(3)) => NetworkType::Gre,
+            _ => NetworkType::Vxlan,
+        },
+    });
+    let mut interfaces: Vec<_> = interfaces.collect();
+    interfaces.sort_by(|a, b| a.uid.cmp(&b.uid));
+    Pod {
+        uid: uid.clone(),
+        name: text(names.name),
+        namespace: text(names.network_ns),
+        host: ip(fields, names.host_ip_address),
+        bad_mac: mac_text.filter(|_| mac.is_none()),
+        mac,
+        interfaces,
+    }
+}
+
+fn k8s_node(names: &Names, uid: &Arc<str>, fields: &Fields) -> K8sNode {
+    let names = &names.node;
+    K8sNode {
+        uid: uid.clone(),
+        internal: ip(fields, names.internal_ip_address),
+        external: ip(fields, names.external_ip_address),
+        pod_cidr: fields.text(names.pod_cidr).and_then(|text| text.parse().ok()),
+    }
+}
+
+fn network(names: &Names, id: &Arc<str>, fields: &Fields) -> Network {
+    let names = &names.pool;
+    let pools = entries(fields, names.allocation_pool).filter_map(|(subnet, fields)| {
+        let subnet: Ipv4Network = subnet.parse().ok()?;
+        Some(AllocationPool {
+            subnet,
+            from: ipv4(fields, names.allocate_from),
+            to: ipv4(fields, names.allocate_to),
+            gateway: ipv4(fields, names.gateway),
+        })
+    });
+    let mut pools: Vec<_> = pools.collect();
+    pools.sort_by_key(|pool| pool.subnet);
+    Network { id: id.clone(), pools }
+}
+
+fn bridge(names: &Names, snapshot: &Snapshot, node_id: &Arc<str>) -> Option<Bridge> {
+    let names = &names.topology;
+    let fields = topology_node(names, snapshot, node_id)?;
+    let dpid = fields.text(names.datapath_id)?.parse().ok()?;
+    let local_ip = || {
+        let (system, _) = node_id.rsplit_once("/bridge/")?;
+        let configs = topology_node(names, snapshot, system)?.list(names.other_configs)?;
+        let address: Ipv4Addr = configs.get(&Key::text("local_ip"))?.text(names.other_config_value)?.parse().ok()?;
+        usable(address).then_some(address)
+    };
+    Some(Bridge { node_id: node_id.clone(), dpid, local_ip: local_ip() })
+}
+
+fn port(names: &Names, snapshot: &Snapshot, id: &PortId) -> Option<Port> {
+    let names = &names.topology;
+    let bridge = topology_node(names, snapshot, &id.node_id)?;
+    let fields = bridge.list(names.termination_point)?.get(&text_key(&id.name))?;
+    let ofport = fields.leaf(names.ofport)?.as_uint().filter(|port| (1..=LAST_OFPORT).contains(port))?;
+    let external_id = |key: &str| {
+        fields.list(names.external_ids)?.get(&Key::text(key))?.text(names.external_id_value)
+    };
+    let option = |key: &str| fields.list(names.options)?.get(&Key::text(key))?.text(names.option_value);
+    let vxlan = matches!(fields.leaf(names.interface_type), Some(Value::Identity(id)) if Some(*id) == names.vxlan);
+    Some(Port {
+        id: id.clone(),
+        ofport: OfPort(u32::try_from(ofport).ok()?),
+        iface_id: external_id("iface-id").filter(|text| !text.is_empty()).map(Arc::from),
+        attached_mac: external_id("attached-mac").and_then(unicast),
+        is_tunnel: vxlan && option("remote_ip") == Some("flow"),
+    })
+}
+
+fn topology_node<'a>(
+    names: &super::names::TopologyNames,
+    snapshot: &'a Snapshot,
+    node_id: &str,
+) -> Option<&'a Arc<Fields>> {
+    let all = snapshot.operational.input.container(names.network_topology)?;
+    all.list(names.topology)?.get(&Key::text(OVSDB_TOPOLOGY))?.list(names.node)?.get(&Key::text(node_id))
+}
+
+/// The integration bridge that a change to this node bears on: the node itself, or the bridge of that system.
+fn bridge_of(node_id: &Arc<str>) -> Arc<str> {
+    if node_id.contains("/bridge/") { node_id.clone() } else { format!("{node_id}/bridge/{INTEGRATION_BRIDGE}").into() }
+}
+
+/// Only integration bridges have rows.
+pub fn is_integration_bridge(node_id: &str) -> bool {
+    node_id.rsplit_once("/bridge/").is_some_and(|(_, bridge)| bridge == INTEGRATION_BRIDGE)
+}
+
+fn port_keys<'a>(names: &Names, node_id: &Arc<str>, node: &'a Fields) -> impl Iterator<Item = RowKey> + use<'a> {
+    let node_id = node_id.clone();
+    entries(node, names.topology.termination_point)
+        .map(move |(name, _)| RowKey::Port(PortId { node_id: node_id.clone(), name }))
+}
+
+/// Entries of a list whose key is one text.
+fn entries<'a>(fields: &'a Fields, list: SchemaId) -> impl Iterator<Item = (Arc<str>, &'a Arc<Fields>)> + use<'a> {
+    fields.list(list).into_iter().flatten().filter_map(|(key, fields)| Some((key_text(key)?, fields)))
+}
+
+fn key_text(key: &Key) -> Option<Arc<str>> {
+    if let [Value::Text(text)] = key.values() { Some(text.clone()) } else { None }
+}
+
+fn text_key(text: &Arc<str>) -> Key {
+    Key::one(Value::Text(text.clone()))
+}
+
+fn ip(fields: &Fields, leaf: SchemaId) -> Option<IpAddr> {
+    fields.text(leaf)?.parse().ok()
+}
+
+fn ipv4(fields: &Fields, leaf: SchemaId) -> Option<Ipv4Addr> {
+    fields.text(leaf)?.parse().ok()
+}
+
+/// A MAC address that a pod may have.
+fn unicast(text: &str) -> Option<MacAddr> {
+    text.parse().ok().filter(|mac: &MacAddr| !mac.is_group() && !mac.is_zero())
+}
+
+/// An address that a pod or a tunnel may have: unicast, and none of 0/8 (RFC 1122) or 127/8.
+pub fn usable(address: Ipv4Addr) -> bool {
+    let [first, ..] = address.octets();
+    !matches!(first, 0 | 127 | 224..=255)
+}
+
+/// The path of a pod's entry, for messages.
+pub fn pod_path(names: &Names, uid: &Arc<str>) -> DataPath {
+    DataPath::root().child(names.pod.coe).entry(names.pod.pods, text_key(uid))
+}

@@ -1,0 +1,348 @@
+//! What an interface is, worked out from all rows that bear on it.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::apply::{Entry, Model, Work, remove_from};
+use super::claims::{Claim, Claimant};
+use super::ids::{Allocator, Pool};
+use super::interface::{Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
+use super::read::usable;
+use super::rows::{Network, Pod, PodInterface, Port};
+use super::status::Reason;
+use crate::net::{Dpid, LportTag, MacAddr};
+
+/// An interface's facts, before it is known whether what it claims is its own.
+struct Draft {
+    interface: Interface,
+    claims: SmallVec<[(Claim, bool); 3]>,
+}
+
+impl Model {
+    /// Resolves marked interfaces until nothing changes hands any more.
+    pub(super) fn settle_interfaces(&mut self, allocator: &mut dyn Allocator, work: &mut Work) {
+        while let Some(id) = work.dirty.pop_first() {
+            self.settle(&id, allocator, work);
+        }
+    }
+
+    fn settle(&mut self, id: &InterfaceId, allocator: &mut dyn Allocator, work: &mut Work) {
+        let before = self.interfaces.remove(id);
+        let pod = self.pods.get(&id.pod).cloned();
+        let row = pod.as_ref().and_then(|pod| pod.interface(&id.uid));
+        let named = match (&pod, row) {
+            (Some(pod), Some(row)) => full_name(pod, row),
+            _ => Err(Vec::new()),
+        };
+        let name = named.as_ref().ok().cloned();
+        self.claim_name(id, before.as_ref().and_then(|entry| entry.name.as_ref()), name.as_ref(), work);
+        let draft = match (&pod, row) {
+            (Some(pod), Some(row)) => self.draft(id, pod, row, named, allocator),
+            _ => Draft { interface: Interface::unknown(id), claims: SmallVec::new() },
+        };
+        let old_claims = before.as_ref().map(|entry| &entry.claims[..]).unwrap_or_default();
+        self.exchange_claims(id, old_claims, &draft.claims, work);
+        let Draft { mut interface, claims } = draft;
+        self.conclude(&mut interface, &claims);
+        let network_id = row.and_then(|row| row.network_id.clone());
+        self.index(before.as_ref(), &interface, network_id.as_ref(), allocator, work);
+        if before.as_ref().map(|entry| &entry.interface) != Some(&interface) {
+            work.touched.interfaces.insert(id.clone());
+        }
+        if row.is_some() {
+            self.interfaces.insert(id.clone(), Entry { interface, network_id, name, claims });
+        }
+    }
+
+    fn claim_name(
+        &mut self,
+        id: &InterfaceId,
+        before: Option<&Arc<str>>,
+        after: Option<&Arc<str>>,
+        work: &mut Work,
+    ) {
+        if before == after {
+            return;
+        }
+        let claimant = Claimant { leased: false, interface: id.clone() };
+        if let Some(name) = before {
+            let heir = self.claims.remove(&Claim::Name(name.clone()), &claimant);
+            work.dirty.extend(heir);
+            self.ids.leave(Pool::Interfaces, name);
+        }
+        if let Some(name) = after {
+            let loser = self.claims.add(Claim::Name(name.clone()), claimant);
+            work.dirty.extend(loser);
+        }
+    }
+
+    fn exchange_claims(
+        &mut self,
+        id: &InterfaceId,
+        before: &[(Claim, bool)],
+        after: &[(Claim, bool)],
+        work: &mut Work,
+    ) {
+        let claimant = |leased: bool| Claimant { leased, interface: id.clone() };
+        for (claim, leased) in before.iter().filter(|claim| !after.contains(claim)) {
+            work.dirty.extend(self.claims.remove(claim, &claimant(*leased)));
+            self.touch_gateway(claim, work);
+        }
+        for (claim, leased) in after.iter().filter(|claim| !before.contains(claim)) {
+            work.dirty.extend(self.claims.add(claim.clone(), claimant(*leased)));
+            self.touch_gateway(claim, work);
+        }
+    }
+
+    /// A pod that has a gateway's address takes its place.
+    fn touch_gateway(&self, claim: &Claim, work: &mut Work) {
+        if let Claim::Address(vpn, address) = claim {
+            let gateway = (vpn.clone(), *address);
+            if self.gateways.contains_key(&gateway) {
+                work.touched.gateways.insert(gateway);
+            }
+        }
+    }
+
+    fn draft(
+        &mut self,
+        id: &InterfaceId,
+        pod: &Pod,
+        row: &PodInterface,
+        named: Result<Arc<str>, Vec<Reason>>,
+        allocator: &mut dyn Allocator,
+    ) -> Draft {
+        let mut interface = Interface::unknown(id);
+        let mut claims = SmallVec::new();
+        let name = match named {
+            Ok(name) => name,
+            Err(reasons) => {
+                interface.pending = reasons;
+                return Draft { interface, claims };
+            }
+        };
+        if let Some(owner) = self.claims.owner(&Claim::Name(name.clone())).filter(|owner| *owner != id) {
+            interface.pending.push(Reason::NameTaken { name, owner: owner.pod.clone() });
+            return Draft { interface, claims };
+        }
+        let (Some(host), Some(vpn)) = (pod.host, pod.namespace.clone()) else { return Draft { interface, claims } };
+        let lport = self.ids.acquire(allocator, Pool::Interfaces, &name).map(LportTag);
+        if lport.is_none() {
+            interface.pending.push(Reason::PoolExhausted("logical port tags"));
+        }
+        let elan: Arc<str> = format!("{host}:{vpn}").into();
+        let primary = pod.primary().is_some_and(|primary| primary.uid == row.uid);
+        self.attach(&mut interface, &mut claims, &name, &elan, host, primary.then_some(pod));
+        let leased = row.address.is_none();
+        let address = row.address.or_else(|| Some(IpAddr::V4(self.leases.get(&name)?.address)));
+        match address {
+            None => interface.pending.push(Reason::NoAddress),
+            Some(IpAddr::V4(address)) if usable(address) => {
+                claims.push((Claim::Address(vpn.clone(), address), leased));
+                interface.address = Some(address);
+            }
+            Some(address) => interface.pending.push(Reason::UnusableAddress(address)),
+        }
+        let networks = [Some(&elan), Some(&vpn), row.network_id.as_ref()];
+        let networks = || networks.into_iter().flatten().filter_map(|id| self.networks.get(id));
+        interface.dhcp = networks().any(|network| !network.pools.is_empty());
+        interface.gateway = interface.address.and_then(|address| self.gateway(address, host, networks()));
+        if let Some(Gateway { address, source: GatewaySource::Assumed }) = interface.gateway {
+            interface.notes.push(Reason::AssumedGateway(address));
+        }
+        interface.identity = Some(Identity { name, elan, vpn, host, network_type: row.network_type, lport });
+        Draft { interface, claims }
+    }
+
+    /// Finds the port and the MAC address. `pod` is given where the pod's own MAC address applies.
+    fn attach(
+        &self,
+        interface: &mut Interface,
+        claims: &mut SmallVec<[(Claim, bool); 3]>,
+        name: &Arc<str>,
+        elan: &Arc<str>,
+        host: IpAddr,
+        pod: Option<&Pod>,
+    ) {
+        let Some((dpid, port)) = self.locate(interface, name, host) else {
+            interface.pending.push(Reason::NoPort { name: name.clone() });
+            return;
+        };
+        if let Some(text) = pod.and_then(|pod| pod.bad_mac.as_ref()) {
+            interface.pending.push(Reason::BadMac(text.clone()));
+            return;
+        }
+        let Some(mac) = pod.and_then(|pod| pod.mac).or(port.attached_mac) else {
+            interface.pending.push(Reason::NoMac);
+            return;
+        };
+        claims.push((Claim::Port(dpid, port.ofport.0), false));
+        claims.push((Claim::Mac(elan.clone(), mac), false));
+        interface.attachment = Some(Attachment { dpid, port: port.id.name.clone(), ofport: port.ofport, mac });
+        if let Some(switch) = self.switches.get(&dpid) {
+            if switch.local_ip.is_none() {
+                interface.notes.push(Reason::NoTunnelAddress(dpid));
+            } else if switch.tunnel.is_none() {
+                interface.notes.push(Reason::NoTunnelPort(dpid));
+            }
+        }
+    }
+
+    /// The port that carries this interface name: of several, the one on the pod's own node, else of the lowest dpid.
+    fn locate(&self, interface: &mut Interface, name: &Arc<str>, host: IpAddr) -> Option<(Dpid, &Port)> {
+        let ports = self.ports_by_iface.get(name)?.iter().filter_map(|id| {
+            let dpid = self.bridges.get(&id.node_id)?.dpid;
+            let switch = self.switches.get(&dpid).filter(|switch| switch.node_id == id.node_id)?;
+            let at_home = switch.local_ip.is_some_and(|local| self.is_node(host, IpAddr::V4(local)));
+            Some((!at_home, dpid, self.ports.get(id)?))
+        });
+        let ports: SmallVec<[_; 2]> = ports.collect();
+        let (_, dpid, port) = ports.iter().min_by_key(|(away, dpid, port)| (*away, *dpid, port.ofport))?;
+        if ports.len() > 1 {
+            interface.notes.push(Reason::SeveralPorts { name: name.clone(), switch: *dpid });
+        }
+        Some((*dpid, *port))
+    }
+
+    /// Do these two addresses belong to one node?
+    fn is_node(&self, host: IpAddr, other: IpAddr) -> bool {
+        host == other
+            || self.nodes_by_address.get(&host).into_iter().flatten().any(|uid| {
+                self.nodes.get(uid).is_some_and(|node| node.has_address(other))
+            })
+    }
+
+    fn gateway<'a>(
+        &'a self,
+        address: Ipv4Addr,
+        host: IpAddr,
+        networks: impl Iterator<Item = &'a Network>,
+    ) -> Option<Gateway> {
+        let pool = networks
+            .flat_map(|network| &network.pools)
+            .filter(|pool| pool.subnet.contains(address))
+            .find_map(|pool| pool.gateway);
+        let cidr = || {
+            let nodes = self.nodes_by_address.get(&host)?;
+            let cidrs = nodes.iter().filter_map(|uid| self.nodes.get(uid)?.pod_cidr);
+            cidrs.filter(|cidr| cidr.contains(address)).find_map(|cidr| cidr.nth(1))
+        };
+        let (gateway, source) = match pool {
+            Some(gateway) => (gateway, GatewaySource::Pool),
+            None => match cidr() {
+                Some(gateway) => (gateway, GatewaySource::PodCidr),
+                None => {
+                    let [a, b, c, _] = address.octets();
+                    (Ipv4Addr::new(a, b, c, 1), GatewaySource::Assumed)
+                }
+            },
+        };
+        (usable(gateway) && gateway != address).then_some(Gateway { address: gateway, source })
+    }
+
+    /// Takes away from an interface what is somebody else's.
+    fn conclude(&self, interface: &mut Interface, claims: &[(Claim, bool)]) {
+        for (claim, _) in claims {
+            let Some(owner) = self.claims.owner(claim).filter(|owner| **owner != interface.id) else { continue };
+            let owner = self.name_of(owner);
+            match claim {
+                Claim::Name(_) => {}
+                Claim::Port(switch, ofport) => {
+                    interface.attachment = None;
+                    interface.pending.push(Reason::PortTaken { switch: *switch, ofport: *ofport, owner });
+                }
+                Claim::Mac(elan, mac) => {
+                    interface.attachment = None;
+                    interface.pending.push(Reason::MacTaken { mac: *mac, owner, elan: elan.clone() });
+                }
+                Claim::Address(vpn, address) => {
+                    interface.address = None;
+                    interface.gateway = None;
+                    interface.pending.push(Reason::AddressTaken {
+                        address: *address,
+                        owner,
+                        vpn: vpn.clone(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// How an interface is spoken of: by its name, or by its uids while it has none.
+    fn name_of(&self, id: &InterfaceId) -> Arc<str> {
+        let pod = self.pods.get(&id.pod);
+        let name = pod.and_then(|pod| full_name(pod, pod.interface(&id.uid)?).ok());
+        name.unwrap_or_else(|| id.to_string().into())
+    }
+
+    fn index(
+        &mut self,
+        before: Option<&Entry>,
+        interface: &Interface,
+        network_id: Option<&Arc<str>>,
+        allocator: &mut dyn Allocator,
+        work: &mut Work,
+    ) {
+        let id = &interface.id;
+        let old_network = before.and_then(|entry| entry.network_id.as_ref());
+        if old_network != network_id {
+            if let Some(network) = old_network {
+                remove_from(&mut self.interfaces_by_network_id, network, id);
+            }
+            if let Some(network) = network_id {
+                self.interfaces_by_network_id.entry(network.clone()).or_default().insert(id.clone());
+            }
+        }
+        self.join(before.map(|entry| &entry.interface), interface, allocator, work);
+    }
+}
+
+impl Interface {
+    fn unknown(id: &InterfaceId) -> Interface {
+        Interface {
+            id: id.clone(),
+            identity: None,
+            attachment: None,
+            address: None,
+            gateway: None,
+            dhcp: false,
+            pending: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// The name an interface would have, or why it has none yet.
+pub(super) fn full_name(pod: &Pod, row: &PodInterface) -> Result<Arc<str>, Vec<Reason>> {
+    let mut reasons = Vec::new();
+    for (text, what, absent) in [
+        (&pod.name, "pod name", Reason::NoName),
+        (&pod.namespace, "namespace", Reason::NoNamespace),
+    ] {
+        match text {
+            None => reasons.push(absent),
+            Some(text) if text.contains(':') => reasons.push(Reason::Colon { what, text: text.clone() }),
+            Some(_) => {}
+        }
+    }
+    if pod.host.is_none() {
+        reasons.push(Reason::NoHost);
+    }
+    let (Some(name), Some(namespace), true) = (&pod.name, &pod.namespace, reasons.is_empty()) else {
+        return Err(reasons);
+    };
+    let primary = pod.primary().is_some_and(|primary| primary.uid == row.uid);
+    if primary {
+        return Ok(format!("{namespace}:{name}").into());
+    }
+    let digits: String = row.uid.chars().take(8).collect();
+    Ok(format!("{namespace}:{name}:{digits}").into())
+}
+
+/// The MAC address a pod asks for, with the ELAN it would be in.
+pub(super) fn mac_claim(pod: &Pod) -> Option<(Arc<str>, MacAddr)> {
+    let elan = format!("{}:{}", pod.host?, pod.namespace.as_ref()?);
+    Some((elan.into(), pod.mac?))
+}

@@ -1,0 +1,100 @@
+//! What renderers ask the model.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use super::apply::Model;
+use super::claims::Claim;
+use super::interface::{Interface, InterfaceId};
+use super::rows::Pod;
+use super::spans::{Elan, Switch, TunnelPort, Vpn};
+use crate::net::{Dpid, LportTag};
+
+/// What it takes to send to another switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// Logical port tag of the tunnel port, the same on all switches.
+    pub tunnel: LportTag,
+    /// Where the tunnel ends.
+    pub address: Ipv4Addr,
+}
+
+impl Model {
+    pub fn interface(&self, id: &InterfaceId) -> Option<&Interface> {
+        self.interfaces.get(id).map(|entry| &entry.interface)
+    }
+
+    pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
+        self.interfaces.values().map(|entry| &entry.interface)
+    }
+
+    pub fn pod(&self, uid: &str) -> Option<&Pod> {
+        self.pods.get(uid)
+    }
+
+    pub fn elan(&self, name: &str) -> Option<&Elan> {
+        self.elans.get(name)
+    }
+
+    pub fn vpn(&self, name: &str) -> Option<&Vpn> {
+        self.vpns.get(name)
+    }
+
+    pub fn switch(&self, dpid: Dpid) -> Option<&Switch> {
+        self.switches.get(&dpid)
+    }
+
+    pub fn switches(&self) -> impl Iterator<Item = (Dpid, &Switch)> {
+        self.switches.iter().map(|(dpid, switch)| (*dpid, switch))
+    }
+
+    /// ELANs with attached interfaces on a switch.
+    pub fn elans_on(&self, dpid: Dpid) -> impl Iterator<Item = &Arc<str>> {
+        self.elans_on.get(&dpid).into_iter().flatten()
+    }
+
+    /// VPNs with attached interfaces on a switch.
+    pub fn vpns_on(&self, dpid: Dpid) -> impl Iterator<Item = &Arc<str>> {
+        self.vpns_on.get(&dpid).into_iter().flatten()
+    }
+
+    /// Gateway addresses in use in a VPN.
+    pub fn gateways(&self, vpn: &Arc<str>) -> impl Iterator<Item = Ipv4Addr> + use<'_> {
+        let first = (vpn.clone(), Ipv4Addr::UNSPECIFIED);
+        let vpn = vpn.clone();
+        self.gateways.range(first..).map(|(key, _)| key).take_while(move |key| key.0 == vpn).map(|key| key.1)
+    }
+
+    /// The switches themselves answer for this address: some interface routes through it, and no pod has it.
+    pub fn is_gateway(&self, vpn: &Arc<str>, address: Ipv4Addr) -> bool {
+        self.gateways.contains_key(&(vpn.clone(), address))
+            && self.claims.owner(&Claim::Address(vpn.clone(), address)).is_none()
+    }
+
+    /// How `from` sends to `to` through its tunnel port, if both ends are known.
+    pub fn remote(&self, from: Dpid, to: Dpid) -> Option<Remote> {
+        self.switches.get(&from)?.tunnel.as_ref()?;
+        Some(Remote { tunnel: self.tunnel_lport?, address: self.switches.get(&to)?.local_ip? })
+    }
+
+    /// The tunnel port of a switch and its logical port tag.
+    pub fn tunnel(&self, dpid: Dpid) -> Option<(LportTag, &TunnelPort)> {
+        Some((self.tunnel_lport?, self.switches.get(&dpid)?.tunnel.as_ref()?))
+    }
+
+    /// The interface with this name.
+    pub fn interface_named(&self, name: &str) -> Option<&Interface> {
+        self.interface(self.claims.owner(&Claim::Name(name.into()))?)
+    }
+
+    /// Who claims a thing that only one may have.
+    pub fn owner(&self, claim: &Claim) -> Option<&InterfaceId> {
+        self.claims.owner(claim)
+    }
+
+    /// Interfaces attached to a switch.
+    pub fn interfaces_on(&self, dpid: Dpid) -> Option<&BTreeSet<InterfaceId>> {
+        self.interfaces_on.get(&dpid)
+    }
+}
