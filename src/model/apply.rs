@@ -238,16 +238,20 @@ impl Model {
     /// Works out the switches whose bridge or tunnel port changed, and marks the interfaces they may hold.
     fn settle_switches(&mut self, allocator: &mut dyn Allocator, work: &mut Work) {
         for dpid in std::mem::take(&mut work.dirty_switches) {
-            let after = self.bridges_by_dpid.get(&dpid).and_then(|ids| self.bridges.get(ids.first()?)).map(|bridge| {
-                let first = PortId { node_id: bridge.node_id.clone(), name: "".into() };
-                let tunnel = self.tunnel_ports.range(first..).next().filter(|id| id.node_id == bridge.node_id);
-                let tunnel = tunnel.and_then(|id| self.ports.get(id));
-                Switch {
-                    node_id: bridge.node_id.clone(),
-                    local_ip: bridge.local_ip,
-                    tunnel: tunnel.map(|port| TunnelPort { name: port.id.name.clone(), ofport: port.ofport }),
-                }
-            });
+            let after = self.bridges_by_dpid.get(&dpid).and_then(|ids| self.bridges.get(ids.first()?)).map(
+                |bridge| {
+                    let first = PortId { node_id: bridge.node_id.clone(), name: "".into() };
+                    let tunnel =
+                        self.tunnel_ports.range(first..).next().filter(|id| id.node_id == bridge.node_id);
+                    let tunnel = tunnel.and_then(|id| self.ports.get(id));
+                    Switch {
+                        node_id: bridge.node_id.clone(),
+                        local_ip: bridge.local_ip,
+                        tunnel: tunnel
+                            .map(|port| TunnelPort { name: port.id.name.clone(), ofport: port.ofport }),
+                    }
+                },
+            );
             let before = replace(&mut self.switches, &dpid, after);
             let after = self.switches.get(&dpid);
             if before.as_ref() == after {

@@ -38,7 +38,12 @@ pub struct Ids {
 }
 
 impl Ids {
-    pub(super) fn acquire(&mut self, allocator: &mut dyn Allocator, pool: Pool, key: &Arc<str>) -> Option<u32> {
+    pub(super) fn acquire(
+        &mut self,
+        allocator: &mut dyn Allocator,
+        pool: Pool,
+        key: &Arc<str>,
+    ) -> Option<u32> {
         let id = allocator.allocate(pool, key);
         if id.is_none() {
             self.missing.insert((pool, key.clone()));

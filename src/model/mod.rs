@@ -10,6 +10,7 @@
 
 mod apply;
 mod claims;
+mod conflict;
 mod ids;
 mod interface;
 mod join;
@@ -22,16 +23,15 @@ mod status;
 mod touched;
 mod view;
 
-
-
-
 pub use apply::Model;
 pub use claims::{Claim, Claimant};
 pub use ids::{Allocator, IdKey, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
 pub use interface::{Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
 pub use names::Names;
 pub use read::RowKey;
-pub use rows::{AllocationPool, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId};
+pub use rows::{
+    AllocationPool, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId,
+};
 pub use spans::{CHUNK_BITS, Chunk, Elan, Switch, TunnelPort, Vpn};
 pub use status::Reason;
 pub use touched::Touched;

@@ -118,7 +118,11 @@ impl Names {
                 allocate_to: pool("/allocation-pool/allocate-to"),
                 gateway: pool("/allocation-pool/gateway"),
             },
-            lease: LeaseNames { leases: id("/coeus-dhcp:leases"), lease: lease(""), ip_address: lease("/ip-address") },
+            lease: LeaseNames {
+                leases: id("/coeus-dhcp:leases"),
+                lease: lease(""),
+                ip_address: lease("/ip-address"),
+            },
             topology: TopologyNames {
                 network_topology: id("/network-topology:network-topology"),
                 topology: id("/network-topology:network-topology/topology"),

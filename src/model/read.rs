@@ -223,7 +223,8 @@ fn bridge(names: &Names, snapshot: &Snapshot, node_id: &Arc<str>) -> Option<Brid
     let local_ip = || {
         let (system, _) = node_id.rsplit_once("/bridge/")?;
         let configs = topology_node(names, snapshot, system)?.list(names.other_configs)?;
-        let address: Ipv4Addr = configs.get(&Key::text("local_ip"))?.text(names.other_config_value)?.parse().ok()?;
+        let address: Ipv4Addr =
+            configs.get(&Key::text("local_ip"))?.text(names.other_config_value)?.parse().ok()?;
         usable(address).then_some(address)
     };
     Some(Bridge { node_id: node_id.clone(), dpid, local_ip: local_ip() })
@@ -234,11 +235,11 @@ fn port(names: &Names, snapshot: &Snapshot, id: &PortId) -> Option<Port> {
     let bridge = topology_node(names, snapshot, &id.node_id)?;
     let fields = bridge.list(names.termination_point)?.get(&text_key(&id.name))?;
     let ofport = fields.leaf(names.ofport)?.as_uint().filter(|port| (1..=LAST_OFPORT).contains(port))?;
-    let external_id = |key: &str| {
-        fields.list(names.external_ids)?.get(&Key::text(key))?.text(names.external_id_value)
-    };
+    let external_id =
+        |key: &str| fields.list(names.external_ids)?.get(&Key::text(key))?.text(names.external_id_value);
     let option = |key: &str| fields.list(names.options)?.get(&Key::text(key))?.text(names.option_value);
-    let vxlan = matches!(fields.leaf(names.interface_type), Some(Value::Identity(id)) if Some(*id) == names.vxlan);
+    let vxlan =
+        matches!(fields.leaf(names.interface_type), Some(Value::Identity(id)) if Some(*id) == names.vxlan);
     Some(Port {
         id: id.clone(),
         ofport: OfPort(u32::try_from(ofport).ok()?),
@@ -259,7 +260,11 @@ fn topology_node<'a>(
 
 /// The integration bridge that a change to this node bears on: the node itself, or the bridge of that system.
 fn bridge_of(node_id: &Arc<str>) -> Arc<str> {
-    if node_id.contains("/bridge/") { node_id.clone() } else { format!("{node_id}/bridge/{INTEGRATION_BRIDGE}").into() }
+    if node_id.contains("/bridge/") {
+        node_id.clone()
+    } else {
+        format!("{node_id}/bridge/{INTEGRATION_BRIDGE}").into()
+    }
 }
 
 /// Only integration bridges have rows.
@@ -267,14 +272,21 @@ pub fn is_integration_bridge(node_id: &str) -> bool {
     node_id.rsplit_once("/bridge/").is_some_and(|(_, bridge)| bridge == INTEGRATION_BRIDGE)
 }
 
-fn port_keys<'a>(names: &Names, node_id: &Arc<str>, node: &'a Fields) -> impl Iterator<Item = RowKey> + use<'a> {
+fn port_keys<'a>(
+    names: &Names,
+    node_id: &Arc<str>,
+    node: &'a Fields,
+) -> impl Iterator<Item = RowKey> + use<'a> {
     let node_id = node_id.clone();
     entries(node, names.topology.termination_point)
         .map(move |(name, _)| RowKey::Port(PortId { node_id: node_id.clone(), name }))
 }
 
 /// Entries of a list whose key is one text.
-fn entries<'a>(fields: &'a Fields, list: SchemaId) -> impl Iterator<Item = (Arc<str>, &'a Arc<Fields>)> + use<'a> {
+fn entries<'a>(
+    fields: &'a Fields,
+    list: SchemaId,
+) -> impl Iterator<Item = (Arc<str>, &'a Arc<Fields>)> + use<'a> {
     fields.list(list).into_iter().flatten().filter_map(|(key, fields)| Some((key_text(key)?, fields)))
 }
 

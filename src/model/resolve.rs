@@ -12,7 +12,7 @@ use super::interface::{Attachment, Gateway, GatewaySource, Identity, Interface, 
 use super::read::usable;
 use super::rows::{Network, Pod, PodInterface, Port};
 use super::status::Reason;
-use crate::net::{Dpid, LportTag, MacAddr};
+use crate::net::{Dpid, LportTag};
 
 /// An interface's facts, before it is known whether what it claims is its own.
 struct Draft {
@@ -127,7 +127,9 @@ impl Model {
             interface.pending.push(Reason::NameTaken { name, owner: owner.pod.clone() });
             return Draft { interface, claims };
         }
-        let (Some(host), Some(vpn)) = (pod.host, pod.namespace.clone()) else { return Draft { interface, claims } };
+        let (Some(host), Some(vpn)) = (pod.host, pod.namespace.clone()) else {
+            return Draft { interface, claims };
+        };
         let lport = self.ids.acquire(allocator, Pool::Interfaces, &name).map(LportTag);
         if lport.is_none() {
             interface.pending.push(Reason::PoolExhausted("logical port tags"));
@@ -166,21 +168,28 @@ impl Model {
         host: IpAddr,
         pod: Option<&Pod>,
     ) {
-        let Some((dpid, port)) = self.locate(interface, name, host) else {
-            interface.pending.push(Reason::NoPort { name: name.clone() });
-            return;
-        };
         if let Some(text) = pod.and_then(|pod| pod.bad_mac.as_ref()) {
             interface.pending.push(Reason::BadMac(text.clone()));
             return;
         }
-        let Some(mac) = pod.and_then(|pod| pod.mac).or(port.attached_mac) else {
+        let located = self.locate(interface, name, host);
+        let configured = pod.and_then(|pod| pod.mac);
+        let mac = configured.or_else(|| located.and_then(|(_, port)| port.attached_mac));
+        // A configured address is claimed before its port appears, so that a second pod with it is refused.
+        if let Some(mac) = mac {
+            claims.push((Claim::Mac(elan.clone(), mac), false));
+        }
+        let Some((dpid, port)) = located else {
+            interface.pending.push(Reason::NoPort { name: name.clone() });
+            return;
+        };
+        let Some(mac) = mac else {
             interface.pending.push(Reason::NoMac);
             return;
         };
         claims.push((Claim::Port(dpid, port.ofport.0), false));
-        claims.push((Claim::Mac(elan.clone(), mac), false));
-        interface.attachment = Some(Attachment { dpid, port: port.id.name.clone(), ofport: port.ofport, mac });
+        interface.attachment =
+            Some(Attachment { dpid, port: port.id.name.clone(), ofport: port.ofport, mac });
         if let Some(switch) = self.switches.get(&dpid) {
             if switch.local_ip.is_none() {
                 interface.notes.push(Reason::NoTunnelAddress(dpid));
@@ -209,9 +218,12 @@ impl Model {
     /// Do these two addresses belong to one node?
     fn is_node(&self, host: IpAddr, other: IpAddr) -> bool {
         host == other
-            || self.nodes_by_address.get(&host).into_iter().flatten().any(|uid| {
-                self.nodes.get(uid).is_some_and(|node| node.has_address(other))
-            })
+            || self
+                .nodes_by_address
+                .get(&host)
+                .into_iter()
+                .flatten()
+                .any(|uid| self.nodes.get(uid).is_some_and(|node| node.has_address(other)))
     }
 
     fn gateway<'a>(
@@ -245,7 +257,9 @@ impl Model {
     /// Takes away from an interface what is somebody else's.
     fn conclude(&self, interface: &mut Interface, claims: &[(Claim, bool)]) {
         for (claim, _) in claims {
-            let Some(owner) = self.claims.owner(claim).filter(|owner| **owner != interface.id) else { continue };
+            let Some(owner) = self.claims.owner(claim).filter(|owner| **owner != interface.id) else {
+                continue;
+            };
             let owner = self.name_of(owner);
             match claim {
                 Claim::Name(_) => {}
@@ -317,10 +331,9 @@ impl Interface {
 /// The name an interface would have, or why it has none yet.
 pub(super) fn full_name(pod: &Pod, row: &PodInterface) -> Result<Arc<str>, Vec<Reason>> {
     let mut reasons = Vec::new();
-    for (text, what, absent) in [
-        (&pod.name, "pod name", Reason::NoName),
-        (&pod.namespace, "namespace", Reason::NoNamespace),
-    ] {
+    for (text, what, absent) in
+        [(&pod.name, "pod name", Reason::NoName), (&pod.namespace, "namespace", Reason::NoNamespace)]
+    {
         match text {
             None => reasons.push(absent),
             Some(text) if text.contains(':') => reasons.push(Reason::Colon { what, text: text.clone() }),
@@ -339,10 +352,4 @@ pub(super) fn full_name(pod: &Pod, row: &PodInterface) -> Result<Arc<str>, Vec<R
     }
     let digits: String = row.uid.chars().take(8).collect();
     Ok(format!("{namespace}:{name}:{digits}").into())
-}
-
-/// The MAC address a pod asks for, with the ELAN it would be in.
-pub(super) fn mac_claim(pod: &Pod) -> Option<(Arc<str>, MacAddr)> {
-    let elan = format!("{}:{}", pod.host?, pod.namespace.as_ref()?);
-    Some((elan.into(), pod.mac?))
 }
