@@ -1,0 +1,180 @@
+"""Robot keywords over the laboratory: nodes, pods, pings, flows. RESTCONF goes through RequestsLibrary in the suites."""
+
+import re
+import uuid
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+
+from lab import Lab, LabError, pod_json, wait_until
+
+
+@library(scope="SUITE", auto_keywords=False)
+class CoeusLab:
+    def __init__(self):
+        self.lab = None
+        self.pods = {}
+
+    # -- set-up and tear-down
+
+    @keyword
+    def start_lab(self, nodes=2, *options):
+        """Starts the controller and `nodes` nodes that point their OVS at it, and nothing else."""
+        self.lab = Lab()
+        self.pods = {}
+        self.lab.start_controller(*options)
+        for _ in range(int(nodes)):
+            self.lab.add_node()
+        for node in self.lab.nodes:
+            wait_until(f"{node.name} has br-int", node.has_bridge)
+
+    @keyword
+    def stop_lab(self):
+        if self.lab:
+            logger.info(self.lab.log()[-20000:])
+            self.lab.close()
+            self.lab = None
+
+    @keyword
+    def controller_password(self):
+        return self.lab.password
+
+    @keyword
+    def stop_controller(self, how="TERM"):
+        import signal
+
+        return self.lab.stop_controller(getattr(signal, f"SIG{how}"))
+
+    @keyword
+    def start_controller(self, *options):
+        self.lab.start_controller(*options)
+
+    # -- bodies
+
+    @keyword
+    def pod_uid(self, name):
+        """A uid that is the same for the same pod name, so that suites can be read."""
+        return str(uuid.uuid3(uuid.NAMESPACE_DNS, name))
+
+    @keyword
+    def pod_body(self, name, namespace, node, address=None):
+        host = self.node(node).local_ip
+        return pod_json(self.pod_uid(f"{namespace}:{name}"), name, namespace, host, address or None)
+
+    @keyword
+    def node_body(self, node, pod_cidr):
+        index = int(node)
+        host = self.node(node).local_ip
+        return {"k8s-node:k8s-nodes": [{
+            "uid": self.pod_uid(f"node{index}"), "host-name": f"node{index}", "internal-ip-address": host, "pod-cidr": pod_cidr,
+        }]}
+
+    # -- the data plane
+
+    def node(self, number):
+        return self.lab.nodes[int(number) - 1]
+
+    @keyword
+    def plug_pod(self, name, namespace, node, address=None, gateway=None):
+        """Does the CNI's part: veth, addresses, port with iface-id `namespace:name` and attached-mac."""
+        number = len(self.lab.pods) + 1
+        mac = f"0a:00:00:00:{number >> 8:02x}:{number & 255:02x}"
+        self.pods[f"{namespace}:{name}"] = self.lab.add_pod(
+            self.node(node), f"{namespace}:{name}", mac, address or None, gateway or None
+        )
+
+    @keyword
+    def unplug_pod(self, name, namespace):
+        self.pods.pop(f"{namespace}:{name}").unplug()
+
+    @keyword
+    def ping_should_pass(self, pod, address, timeout=15):
+        if not self.pods[pod].reaches(address, float(timeout)):
+            raise AssertionError(f"{pod} does not reach {address}")
+
+    @keyword
+    def ping_should_fail(self, pod, address):
+        if self.pods[pod].ping(address, count=3, wait=0.5):
+            raise AssertionError(f"{pod} reaches {address} and should not")
+
+    @keyword
+    def all_pods_should_reach_all(self, namespace, timeout=20):
+        """Every pod of the namespace pings every other one of it."""
+        members = {name: pod for name, pod in self.pods.items() if name.startswith(f"{namespace}:")}
+        count = 0
+        for name, pod in members.items():
+            for other, target in members.items():
+                if name != other:
+                    if not pod.reaches(target.address, float(timeout)):
+                        raise AssertionError(f"{name} does not reach {other} at {target.address}")
+                    count += 1
+        logger.info(f"{count} pairs answered")
+        return count
+
+    @keyword
+    def pod_should_reach_every_nth(self, pod, namespace, step=7):
+        """One pod pings a sample of its namespace: for large suites."""
+        members = [p for name, p in sorted(self.pods.items()) if name.startswith(f"{namespace}:") and name != pod]
+        for target in members[:: int(step)]:
+            if not self.pods[pod].reaches(target.address):
+                raise AssertionError(f"{pod} does not reach {target.iface_id} at {target.address}")
+
+    @keyword
+    def ttl_seen(self, pod, address):
+        out = self.pods[pod].inside("ping", "-n", "-c", "2", "-W", "2", address)
+        return int(re.search(r"ttl=(\d+)", out).group(1))
+
+    @keyword
+    def resolved_mac(self, pod, address):
+        """What the pod's kernel learned by ARP."""
+        out = self.pods[pod].inside("ip", "neighbour", "show", address)
+        match = re.search(r"lladdr (\S+)", out)
+        if not match:
+            raise AssertionError(f"{pod} has no neighbour entry for {address}: {out!r}")
+        return match.group(1)
+
+    @keyword
+    def pod_mac(self, pod):
+        return self.pods[pod].mac
+
+    @keyword
+    def get_lease(self, pod):
+        """Runs udhcpc once in the pod and returns the address it was given."""
+        target = self.pods[pod]
+        out = target.inside(
+            "udhcpc", "-i", "eth0", "-n", "-q", "-f", "-t", "10", "-T", "1", "-s", "/bin/true", timeout=30, check=False
+        )
+        logger.info(out)
+        # udhcpc talks on standard error; the kernel interface tells the truth only with a script, so ask verbosely.
+        result = target.inside("sh", "-c", "udhcpc -i eth0 -n -q -f -t 10 -T 1 -s /bin/true 2>&1", timeout=30)
+        match = re.search(r"lease of (\d+\.\d+\.\d+\.\d+) obtained", result)
+        if not match:
+            raise AssertionError(f"{pod} got no lease: {result!r}")
+        return match.group(1)
+
+    # -- the switch
+
+    @keyword
+    def flows_naming(self, node, text):
+        """The flows of br-int on a node whose line contains the text."""
+        return [line for line in self.node(node).flows() if text in line]
+
+    @keyword
+    def flow_count(self, node):
+        return len(self.node(node).flows())
+
+    @keyword
+    def flow_count_should_become(self, node, count, timeout=15):
+        node = self.node(node)
+        try:
+            wait_until(f"{count} flows on {node.name}", lambda: len(node.flows()) == int(count), float(timeout))
+        except LabError as error:
+            raise AssertionError(f"{error}; it has {len(node.flows())}:\n" + "\n".join(node.flows())) from None
+
+    @keyword
+    def stale_ports(self, node):
+        return self.node(node).stale_ports()
+
+    @keyword
+    def packets_in_table(self, node, table, text=""):
+        return self.node(node).packets(int(table), text)
