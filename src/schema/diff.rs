@@ -91,7 +91,8 @@ impl Differ<'_> {
             }
             return;
         }
-        let ordered = |list: Option<&List>| !list.is_some_and(|list| matches!(list.entries, Entries::User(_)));
+        let ordered =
+            |list: Option<&List>| !list.is_some_and(|list| matches!(list.entries, Entries::User(_)));
         if ordered(a) && ordered(b) {
             let mut x = a.into_iter().flat_map(List::iter).peekable();
             let mut y = b.into_iter().flat_map(List::iter).peekable();

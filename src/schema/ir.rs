@@ -134,13 +134,26 @@ pub struct When {
 #[derive(Debug, Clone)]
 pub enum Type {
     /// int8 to int64: allowed ranges, at least one.
-    Int { bits: u8, ranges: Vec<RangeInclusive<i64>> },
+    Int {
+        bits: u8,
+        ranges: Vec<RangeInclusive<i64>>,
+    },
     /// uint8 to uint64.
-    Uint { bits: u8, ranges: Vec<RangeInclusive<u64>> },
+    Uint {
+        bits: u8,
+        ranges: Vec<RangeInclusive<u64>>,
+    },
     /// Scaled by 10^fraction_digits.
-    Decimal64 { fraction_digits: u8, ranges: Vec<RangeInclusive<i64>> },
+    Decimal64 {
+        fraction_digits: u8,
+        ranges: Vec<RangeInclusive<i64>>,
+    },
     /// Lengths are in characters; patterns are anchored, `true` in the second place is invert-match.
-    String { lengths: Vec<RangeInclusive<u64>>, patterns: Vec<(regex::Regex, bool)>, kind: StringKind },
+    String {
+        lengths: Vec<RangeInclusive<u64>>,
+        patterns: Vec<(regex::Regex, bool)>,
+        kind: StringKind,
+    },
     Boolean,
     Empty,
     /// Name and value, in schema order.
@@ -148,12 +161,21 @@ pub enum Type {
     /// Name and position, in position order.
     Bits(Vec<(Arc<str>, u32)>),
     /// Lengths in bytes.
-    Binary { lengths: Vec<RangeInclusive<u64>> },
+    Binary {
+        lengths: Vec<RangeInclusive<u64>>,
+    },
     /// Any identity derived from all of these bases.
     IdentityRef(Vec<IdentityId>),
     /// The target leaf, the path as written, and the type of the target.
-    LeafRef { target: Option<SchemaId>, path: Arc<str>, require_instance: bool, real: Box<Type> },
-    InstanceIdentifier { require_instance: bool },
+    LeafRef {
+        target: Option<SchemaId>,
+        path: Arc<str>,
+        require_instance: bool,
+        real: Box<Type>,
+    },
+    InstanceIdentifier {
+        require_instance: bool,
+    },
     Union(Vec<Type>),
 }
 

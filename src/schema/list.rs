@@ -56,13 +56,20 @@ impl List {
 
     /// The entry with this key; a keyless list has none to find.
     pub fn get(&self, key: &Key) -> Option<&Arc<Fields>> {
+        self.get_key_value(key).map(|(_, entry)| entry)
+    }
+
+    /// The entry with this key, and the key as the list holds it.
+    pub fn get_key_value(&self, key: &Key) -> Option<(&Key, &Arc<Fields>)> {
         match &self.entries {
             Entries::Few(entries) => {
                 let at = entries.binary_search_by(|(other, _)| other.cmp(key)).ok()?;
-                Some(&entries[at].1)
+                Some((&entries[at].0, &entries[at].1))
             }
-            Entries::Many(entries) => entries.get(key),
-            Entries::User(entries) => entries.iter().find(|(other, _)| other == key).map(|(_, entry)| entry),
+            Entries::Many(entries) => entries.get_key_value(key),
+            Entries::User(entries) => {
+                entries.iter().find(|(other, _)| other == key).map(|(key, entry)| (key, entry))
+            }
             Entries::Keyless(_) => None,
         }
     }

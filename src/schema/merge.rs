@@ -44,7 +44,8 @@ fn merge_fields(schema: &Schema, old: &Arc<Fields>, new: &Arc<Fields>) -> Arc<Fi
         return old.clone();
     }
     let gives_way = |id: SchemaId| {
-        !schema.node(id).cases.is_empty() && new.children.iter().any(|(other, _)| excludes(schema, *other, id))
+        !schema.node(id).cases.is_empty()
+            && new.children.iter().any(|(other, _)| excludes(schema, *other, id))
     };
     let kept = |(id, node): &(SchemaId, Node)| (!gives_way(*id)).then(|| node.clone());
     unite(old, new, kept, |id, a, b| merge_nodes(schema, Some(id), a, b))

@@ -33,12 +33,13 @@ pub mod tree;
 mod uri;
 mod validate;
 mod value;
+mod xpath;
 
 pub use data::{Entries, Fields, Key, List, Node};
 pub use diff::{Difference, diff};
 pub use ir::{
-    CaseId, Identity, IdentityId, Kind, Module, ModuleId, Must, Schema, SchemaId, SchemaNode, StringKind, Type,
-    When,
+    CaseId, Identity, IdentityId, Kind, Module, ModuleId, Must, Schema, SchemaId, SchemaNode, StringKind,
+    Type, When,
 };
 pub use merge::{entry_merged, get_merged, merge_layers};
 pub use path::{DataPath, Step};

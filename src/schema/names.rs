@@ -44,8 +44,9 @@ pub fn find_child(
     let found = match (prefix, parent) {
         (Some(prefix), _) => {
             let of = |test: &dyn Fn(ModuleId) -> bool| named.clone().find(|id| test(schema.node(*id).module));
-            of(&|module| *schema.module(module).name == *prefix)
-                .or_else(|| if lenient { of(&|module| *schema.module(module).prefix == *prefix) } else { None })
+            of(&|module| *schema.module(module).name == *prefix).or_else(|| {
+                if lenient { of(&|module| *schema.module(module).prefix == *prefix) } else { None }
+            })
         }
         (None, Some(parent)) => {
             let home = schema.node(parent).module;
@@ -113,7 +114,11 @@ fn explain(schema: &Schema, parent: Option<SchemaId>, prefix: Option<&str>, loca
 /// The closest of the names, if one is close.
 fn nearest(asked: &str, names: impl Iterator<Item = String>) -> Option<String> {
     let limit = (asked.chars().count() / 3).clamp(1, 3);
-    names.map(|name| (distance(asked, &name), name)).filter(|(far, _)| *far <= limit).min().map(|(_, name)| name)
+    names
+        .map(|name| (distance(asked, &name), name))
+        .filter(|(far, _)| *far <= limit)
+        .min()
+        .map(|(_, name)| name)
 }
 
 /// Levenshtein's distance.

@@ -1,14 +1,51 @@
-//! What is checked across nodes, compiled from the models: must, when, leafref, unique.
+//! What is checked across nodes, compiled from the models: must, when, leafref.
 
-use super::ir::Schema;
+use std::collections::HashMap;
+
+use super::ir::{Kind, Schema, SchemaId, Type};
+use super::lexical::default_value;
+use super::value::Value;
+use super::xpath::{Expr, Path, compile};
 
 /// The compiled rules of a schema, with the reverse index from a schema node to the rules that read it.
 #[derive(Debug, Default)]
-pub struct Rules {}
+pub struct Rules {
+    pub(super) all: Vec<Rule>,
+    /// Rules that stand on a node.
+    pub(super) on: HashMap<SchemaId, Vec<usize>>,
+    /// Rules that read a node.
+    pub(super) readers: HashMap<SchemaId, Vec<usize>>,
+    /// Leafs whose leafref must have its target, with the path to it.
+    pub(super) leafrefs: HashMap<SchemaId, Path>,
+    /// The same by target.
+    pub(super) referrers: HashMap<SchemaId, Vec<SchemaId>>,
+    /// Leafs whose instance-identifier must lead somewhere.
+    pub(super) instances: Vec<SchemaId>,
+    /// Default values of leafs.
+    pub(super) defaults: HashMap<SchemaId, Value>,
+}
+
+/// A must or when.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub node: SchemaId,
+    pub expr: Expr,
+    pub kind: RuleKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RuleKind {
+    /// Number of the must on its node.
+    Must(usize),
+    /// Number of the when on its node.
+    When(usize),
+}
 
 /// An expression of a model that we cannot serve.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("module {module}, node {node}: {reason} in \"{expression}\"")]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "module {module}, node {node}: {reason} in {expression:?}; rewrite it in the part of XPath that we know"
+)]
 pub struct RuleError {
     pub module: String,
     pub node: String,
@@ -17,8 +54,69 @@ pub struct RuleError {
 }
 
 impl Schema {
-    /// Compiles the rules (once). Call it at load, so that an expression we do not know is found at start.
+    /// The compiled rules (compiled once). Called at load, so that an expression we do not know is found at start.
     pub fn rules(&self) -> Result<&Rules, RuleError> {
-        Ok(self.rules.get_or_init(Rules::default))
+        if let Some(rules) = self.rules.get() {
+            return Ok(rules);
+        }
+        let rules = Rules::compile(self)?;
+        Ok(self.rules.get_or_init(|| rules))
+    }
+}
+
+impl Rules {
+    fn compile(schema: &Schema) -> Result<Rules, RuleError> {
+        let mut rules = Rules::default();
+        for node in &schema.nodes {
+            let fail = |expression: &str, reason: String| RuleError {
+                module: schema.module(node.module).name.to_string(),
+                node: node.name.to_string(),
+                expression: expression.to_owned(),
+                reason,
+            };
+            for (at, must) in node.musts.iter().enumerate() {
+                let expr = compile(schema, node.id, Some(node.id), &must.condition)
+                    .map_err(|reason| fail(&must.condition, reason))?;
+                rules.add(node.id, expr, RuleKind::Must(at));
+            }
+            for (at, when) in node.whens.iter().enumerate() {
+                let context = if when.context_is_parent { node.parent } else { Some(node.id) };
+                let expr = compile(schema, node.id, context, &when.condition)
+                    .map_err(|reason| fail(&when.condition, reason))?;
+                rules.add(node.id, expr, RuleKind::When(at));
+            }
+            if let Some(value) = default_value(schema, node.id) {
+                rules.defaults.insert(node.id, value);
+            }
+            let (Kind::Leaf { type_, .. } | Kind::LeafList { type_, .. }) = &node.kind else { continue };
+            match type_ {
+                Type::LeafRef { path, require_instance: true, target: Some(target), .. } => {
+                    match compile(schema, node.id, Some(node.id), path)
+                        .map_err(|reason| fail(path, reason))?
+                    {
+                        Expr::Path(path) => {
+                            rules.leafrefs.insert(node.id, path);
+                            rules.referrers.entry(*target).or_default().push(node.id);
+                        }
+                        _ => return Err(fail(path, "not a path".into())),
+                    }
+                }
+                Type::InstanceIdentifier { require_instance: true } => rules.instances.push(node.id),
+                _ => {}
+            }
+        }
+        Ok(rules)
+    }
+
+    fn add(&mut self, node: SchemaId, expr: Expr, kind: RuleKind) {
+        let number = self.all.len();
+        self.on.entry(node).or_default().push(number);
+        expr.reads(&mut |read| {
+            let readers = self.readers.entry(read).or_default();
+            if readers.last() != Some(&number) {
+                readers.push(number);
+            }
+        });
+        self.all.push(Rule { node, expr, kind });
     }
 }

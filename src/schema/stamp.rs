@@ -117,7 +117,9 @@ fn fresh_entries(list: &mut List, revision: u64) {
         Entries::Few(entries) | Entries::User(entries) => {
             Arc::make_mut(entries).iter_mut().for_each(|(_, entry)| fresh(entry, revision));
         }
-        Entries::Keyless(entries) => Arc::make_mut(entries).iter_mut().for_each(|entry| fresh(entry, revision)),
+        Entries::Keyless(entries) => {
+            Arc::make_mut(entries).iter_mut().for_each(|entry| fresh(entry, revision))
+        }
         Entries::Many(entries) => {
             let keys: Vec<Key> =
                 entries.iter().filter(|(_, entry)| entry.modified == 0).map(|(key, _)| key.clone()).collect();

@@ -370,7 +370,8 @@ pub(super) fn place(schema: &Schema, fields: &Fields, child: SchemaId, new: Opti
     let mut placed = fields.with(child, new);
     if makes_way && placed.children.iter().any(|(other, _)| excludes(schema, child, *other)) {
         let children = std::mem::take(&mut placed.children).into_vec();
-        placed.children = children.into_iter().filter(|(other, _)| !excludes(schema, child, *other)).collect();
+        placed.children =
+            children.into_iter().filter(|(other, _)| !excludes(schema, child, *other)).collect();
     }
     placed
 }

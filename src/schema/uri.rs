@@ -115,7 +115,11 @@ impl DataPath {
     pub fn parse_instance_identifier(schema: &Schema, text: &str) -> Result<DataPath, PathError> {
         let mut walk = Walk::new(schema, false);
         if !text.starts_with('/') {
-            return Err(walk.error(text, PathErrorKind::Malformed, "an instance-identifier begins with a slash"));
+            return Err(walk.error(
+                text,
+                PathErrorKind::Malformed,
+                "an instance-identifier begins with a slash",
+            ));
         }
         let mut rest = text;
         while let Some(segment) = rest.strip_prefix('/') {
@@ -293,14 +297,15 @@ impl<'a> Walk<'a> {
         let mut rest = text;
         while let Some((_, after)) = rest.split_once('%') {
             if !after.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
-                let message = "a percent sign stands before two hexadecimal digits; for itself it is written %25";
+                let message =
+                    "a percent sign stands before two hexadecimal digits; for itself it is written %25";
                 return Err(self.error(segment, PathErrorKind::Malformed, message));
             }
             rest = after;
         }
-        percent_decode_str(text)
-            .decode_utf8()
-            .map_err(|_| self.error(segment, PathErrorKind::Malformed, "the percent-encoded bytes are not UTF-8"))
+        percent_decode_str(text).decode_utf8().map_err(|_| {
+            self.error(segment, PathErrorKind::Malformed, "the percent-encoded bytes are not UTF-8")
+        })
     }
 
     fn error(&self, segment: &str, kind: PathErrorKind, message: &str) -> PathError {

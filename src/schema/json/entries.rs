@@ -193,7 +193,8 @@ fn keyed<E: Error>(
             if value != wanted {
                 let name = &schema.node(*leaf).name;
                 let (sent, wanted) = (value_text(schema, *leaf, value), value_text(schema, *leaf, wanted));
-                let message = format!("key {name} is {sent:?} in the body, but {wanted:?} in the URL; they must agree");
+                let message =
+                    format!("key {name} is {sent:?} in the body, but {wanted:?} in the URL; they must agree");
                 reader.fault(Some(at), JsonErrorKind::InvalidValue, message)?;
             }
         }

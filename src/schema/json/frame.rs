@@ -139,7 +139,8 @@ impl ResourceVisitor<'_> {
                 match (entries.next(), entries.next()) {
                     (Some((_, entry)), None) => Ok(Some(Node::Container(entry.clone()))),
                     (first, _) if first.is_some() || reader.error_count() == 0 => {
-                        let message = format!("the URL names one entry, the body has {}; send one", list.len());
+                        let message =
+                            format!("the URL names one entry, the body has {}; send one", list.len());
                         reader.fault(Some(&at), JsonErrorKind::BadElement, message)?;
                         Ok(None)
                     }
@@ -294,7 +295,8 @@ impl<'de> Visitor<'de> for InputVisitor<'_> {
         let Some(input) = input.filter(|_| named) else {
             map.next_value::<IgnoredAny>()?;
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            let message = format!("member {name:?} is not the input of {}; send \"{module}:input\"", rpc.name);
+            let message =
+                format!("member {name:?} is not the input of {}; send \"{module}:input\"", rpc.name);
             reader.fault(None, JsonErrorKind::UnknownElement, message)?;
             return Ok(None);
         };

@@ -79,7 +79,8 @@ impl<'a> Reader<'a> {
             chain.push(at);
             next = at.above;
         }
-        let mut text = if self.base.steps.is_empty() { String::new() } else { self.base.display(self.schema) };
+        let mut text =
+            if self.base.steps.is_empty() { String::new() } else { self.base.display(self.schema) };
         let mut module: Option<ModuleId> = self.base.last_node().map(|id| self.schema.node(id).module);
         for at in chain.iter().rev() {
             let node = self.schema.node(at.node);
@@ -111,7 +112,10 @@ impl<'a> Reader<'a> {
                         (JsonErrorKind::TooBig, format!("the body is nested too deeply ({text}); flatten it"))
                     } else {
                         let hint = "check that the whole body arrived and is UTF-8 JSON";
-                        (JsonErrorKind::MalformedMessage, format!("the body is not valid JSON: {text}; {hint}"))
+                        (
+                            JsonErrorKind::MalformedMessage,
+                            format!("the body is not valid JSON: {text}; {hint}"),
+                        )
                     };
                     errors.insert(0, JsonError { kind, path: "/".into(), message });
                 }

@@ -41,7 +41,11 @@ impl ScalarVisitor<'_> {
             Ok(value) => Ok(Some(value)),
             Err(_) if self.may_be_absent(raw) => Ok(None),
             Err(reason) => {
-                reader.fault(Some(self.at), JsonErrorKind::InvalidValue, format!("{}: {reason}", node.name))?;
+                reader.fault(
+                    Some(self.at),
+                    JsonErrorKind::InvalidValue,
+                    format!("{}: {reason}", node.name),
+                )?;
                 Ok(None)
             }
         }
@@ -54,7 +58,8 @@ impl ScalarVisitor<'_> {
             Raw::Text("") => is_text(self.type_),
             _ => false,
         };
-        let optional = matches!(self.reader.schema.node(self.at.node).kind, Kind::Leaf { mandatory: false, .. });
+        let optional =
+            matches!(self.reader.schema.node(self.at.node).kind, Kind::Leaf { mandatory: false, .. });
         empty && optional && !self.required && self.reader.lenient()
     }
 

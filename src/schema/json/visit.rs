@@ -73,9 +73,9 @@ impl<'de> DeserializeSeed<'de> for NodeSeed<'_> {
                 Ok(list.filter(|list| !list.is_empty()).map(Node::List))
             }
             Kind::LeafList { type_, .. } => json.deserialize_any(LeafListVisitor { reader, at, type_ }),
-            Kind::Leaf { type_, .. } => {
-                Ok(json.deserialize_any(ScalarVisitor { reader, at, type_, required: false })?.map(Node::Leaf))
-            }
+            Kind::Leaf { type_, .. } => Ok(json
+                .deserialize_any(ScalarVisitor { reader, at, type_, required: false })?
+                .map(Node::Leaf)),
             Kind::Any => anydata(reader, at, json),
             Kind::Input | Kind::Output => {
                 let read = json.deserialize_any(FieldsVisitor { reader, at: Some(at), depth })?;
@@ -140,7 +140,8 @@ impl FieldsVisitor<'_> {
             }
             None => format!("the body must be a JSON object, not {found}"),
         };
-        let kind = if self.at.is_some() { JsonErrorKind::InvalidValue } else { JsonErrorKind::MalformedMessage };
+        let kind =
+            if self.at.is_some() { JsonErrorKind::InvalidValue } else { JsonErrorKind::MalformedMessage };
         self.reader.fault(self.at, kind, message)?;
         Ok(None)
     }
@@ -185,7 +186,8 @@ impl FieldsVisitor<'_> {
                     members.children.iter().find(|(other, _)| excludes(reader.schema, id, *other))
             {
                 let (one, other) = (&reader.schema.node(id).name, &reader.schema.node(*other).name);
-                let message = format!("{one} and {other} are alternatives of one choice; send only one of them");
+                let message =
+                    format!("{one} and {other} are alternatives of one choice; send only one of them");
                 reader.fault(Some(&at), JsonErrorKind::BadElement, message)?;
             }
             members.children.push((id, node));

@@ -51,7 +51,9 @@ pub fn decimal(
     match number {
         Some(number) if ranges.iter().any(|range| range.contains(&number)) => Ok(number),
         _ => {
-            let ends = ranges.iter().map(|range| decimal_text(*range.start(), digits)..=decimal_text(*range.end(), digits));
+            let ends = ranges
+                .iter()
+                .map(|range| decimal_text(*range.start(), digits)..=decimal_text(*range.end(), digits));
             let ends: Vec<_> = ends.collect();
             Err(format!("{} is not a decimal64 of {digits} fraction digits in {}", raw.shown(), shown(&ends)))
         }
@@ -70,7 +72,8 @@ fn scaled(text: &str, digits: u8) -> Option<i64> {
         Some(_) => return None,
         None => (unsigned, ""),
     };
-    let fraction = if fraction.len() > usize::from(digits) { fraction.trim_end_matches('0') } else { fraction };
+    let fraction =
+        if fraction.len() > usize::from(digits) { fraction.trim_end_matches('0') } else { fraction };
     let plain = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
     if whole.is_empty() || !plain(whole) || !plain(fraction) || fraction.len() > usize::from(digits) {
         return None;

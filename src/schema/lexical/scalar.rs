@@ -91,7 +91,9 @@ pub fn parse_raw(
             let text = text()?;
             match names.iter().find(|(name, _)| **name == *text) {
                 Some((_, value)) => Ok(Value::Enum(*value)),
-                None => Err(format!("{text:?} is not one of {}", listed(names.iter().map(|(name, _)| &**name)))),
+                None => {
+                    Err(format!("{text:?} is not one of {}", listed(names.iter().map(|(name, _)| &**name))))
+                }
             }
         }
         Type::Bits(names) => bits(names, text()?),
@@ -127,7 +129,10 @@ fn bits(names: &[(Arc<str>, u32)], text: &str) -> Result<Value, String> {
     let mut mask = 0u64;
     for word in text.split_ascii_whitespace() {
         let Some((_, position)) = names.iter().find(|(name, _)| **name == *word) else {
-            return Err(format!("bit {word:?} is not one of {}", listed(names.iter().map(|(name, _)| &**name))));
+            return Err(format!(
+                "bit {word:?} is not one of {}",
+                listed(names.iter().map(|(name, _)| &**name))
+            ));
         };
         let bit = 1u64.checked_shl(*position).ok_or_else(|| format!("bit {word:?} is beyond position 63"))?;
         if mask & bit != 0 {

@@ -44,7 +44,8 @@ pub fn length(lengths: &[RangeInclusive<u64>], length: u64, unit: &str) -> Resul
     if lengths.is_empty() || lengths.iter().any(|range| range.contains(&length)) {
         return Ok(());
     }
-    let allowed: Vec<String> = lengths.iter().map(|range| format!("{}..{}", range.start(), range.end())).collect();
+    let allowed: Vec<String> =
+        lengths.iter().map(|range| format!("{}..{}", range.start(), range.end())).collect();
     Err(format!("{length} {unit} long, but {} are allowed", allowed.join(" | ")))
 }
 

@@ -23,7 +23,9 @@ impl JsonForm {
         match (value, member(schema, type_, value)) {
             (Value::Bool(_), _) => JsonForm::Bare,
             (Value::Empty, _) => JsonForm::Empty,
-            (Value::Int(_) | Value::Uint(_), Some(Type::Int { bits, .. } | Type::Uint { bits, .. })) if *bits < 64 => {
+            (Value::Int(_) | Value::Uint(_), Some(Type::Int { bits, .. } | Type::Uint { bits, .. }))
+                if *bits < 64 =>
+            {
                 JsonForm::Bare
             }
             _ => JsonForm::String,
@@ -50,7 +52,8 @@ pub fn text_of<'a>(schema: &'a Schema, module: ModuleId, type_: &'a Type, value:
         Value::Bits(mask) => match member(schema, type_, value) {
             Some(Type::Bits(names)) => {
                 let set = |position: u32| mask.checked_shr(position).is_some_and(|rest| rest & 1 == 1);
-                let set: Vec<&str> = names.iter().filter(|(_, at)| set(*at)).map(|(name, _)| &**name).collect();
+                let set: Vec<&str> =
+                    names.iter().filter(|(_, at)| set(*at)).map(|(name, _)| &**name).collect();
                 Cow::Owned(set.join(" "))
             }
             _ => Cow::Owned(mask.to_string()),
@@ -63,7 +66,9 @@ pub fn text_of<'a>(schema: &'a Schema, module: ModuleId, type_: &'a Type, value:
             None => Cow::Borrowed(""),
         },
         Value::Decimal(number) => match member(schema, type_, value) {
-            Some(Type::Decimal64 { fraction_digits, .. }) => Cow::Owned(decimal_text(*number, *fraction_digits)),
+            Some(Type::Decimal64 { fraction_digits, .. }) => {
+                Cow::Owned(decimal_text(*number, *fraction_digits))
+            }
             _ => Cow::Owned(number.to_string()),
         },
     }
@@ -90,7 +95,8 @@ pub fn holds(schema: &Schema, type_: &Type, value: &Value) -> bool {
         (Type::Boolean, Value::Bool(_)) | (Type::Empty, Value::Empty) => true,
         (Type::Enumeration(names), Value::Enum(number)) => names.iter().any(|(_, value)| value == number),
         (Type::Bits(names), Value::Bits(mask)) => {
-            let known = names.iter().filter_map(|(_, at)| 1u64.checked_shl(*at)).fold(0, |all, bit| all | bit);
+            let known =
+                names.iter().filter_map(|(_, at)| 1u64.checked_shl(*at)).fold(0, |all, bit| all | bit);
             mask & !known == 0
         }
         (Type::IdentityRef(bases), Value::Identity(id)) => schema

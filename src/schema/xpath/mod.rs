@@ -1,0 +1,105 @@
+//! The part of XPath 1.0 that YANG models use in must, when and leafref paths: location paths along child and parent
+//! with predicates, `current()`, comparisons, `and`, `or`, and the functions of [`Function`]. Names are resolved
+//! against the schema when an expression is compiled; what is not known then is an error then.
+
+mod compile;
+mod eval;
+mod place;
+mod tokens;
+
+use super::ir::SchemaId;
+
+pub(super) use compile::compile;
+pub(super) use eval::{Eval, check};
+pub(super) use place::{Frame, Place};
+
+/// A compiled expression.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expr {
+    Or(Box<Expr>, Box<Expr>),
+    And(Box<Expr>, Box<Expr>),
+    Compare(Comparison, Box<Expr>, Box<Expr>),
+    Path(Path),
+    Literal(String),
+    Number(f64),
+    Call(Function, Vec<Expr>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Function {
+    Not,
+    Count,
+    True,
+    False,
+    Boolean,
+    Number,
+    String,
+    DerivedFrom,
+    DerivedFromOrSelf,
+    Contains,
+    StartsWith,
+    StringLength,
+}
+
+/// A location path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Path {
+    pub start: Start,
+    pub steps: Vec<PathStep>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    Root,
+    /// The context node: inside a predicate, the node that is tested.
+    Context,
+    /// The node that carries the expression.
+    Current,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum PathStep {
+    Parent,
+    Child {
+        node: SchemaId,
+        predicates: Vec<Expr>,
+        /// Where the predicates are one equation for each key of a list: their right sides in the order of the keys.
+        keys: Option<Vec<Expr>>,
+    },
+}
+
+impl Expr {
+    /// Calls `found` with every schema node that the expression reads.
+    pub fn reads(&self, found: &mut dyn FnMut(SchemaId)) {
+        match self {
+            Expr::Or(a, b) | Expr::And(a, b) | Expr::Compare(_, a, b) => {
+                a.reads(found);
+                b.reads(found);
+            }
+            Expr::Path(path) => path.reads(found),
+            Expr::Call(_, arguments) => arguments.iter().for_each(|argument| argument.reads(found)),
+            Expr::Literal(_) | Expr::Number(_) => {}
+        }
+    }
+}
+
+impl Path {
+    fn reads(&self, found: &mut dyn FnMut(SchemaId)) {
+        for step in &self.steps {
+            if let PathStep::Child { node, predicates, .. } = step {
+                found(*node);
+                predicates.iter().for_each(|predicate| predicate.reads(found));
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A node together with its ancestors: what XPath walks on, since nodes do not know their parents.
+
+use std::sync::{Arc, LazyLock};
+
+use smallvec::SmallVec;
+
+use super::super::data::{Fields, Key, Node};
+use super::super::ir::{Kind, Schema, SchemaId};
+use super::super::path::{DataPath, Step};
+use super::super::tree::NodeRef;
+
+/// What an absent non-presence container looks like.
+static EMPTY: LazyLock<Arc<Fields>> = LazyLock::new(Arc::default);
+
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    pub id: SchemaId,
+    pub key: Option<&'a Key>,
+    pub node: NodeRef<'a>,
+}
+
+/// A place in a tree; no frames: the root.
+#[derive(Clone, Debug)]
+pub struct Place<'a> {
+    pub root: &'a Arc<Fields>,
+    pub frames: SmallVec<[Frame<'a>; 6]>,
+}
+
+impl<'a> Place<'a> {
+    pub fn root(root: &'a Arc<Fields>) -> Place<'a> {
+        Place { root, frames: SmallVec::new() }
+    }
+
+    /// The place that a path names, as far down as there is something.
+    pub fn at(root: &'a Arc<Fields>, path: &'a DataPath) -> Place<'a> {
+        let mut place = Place::root(root);
+        for step in &path.steps {
+            let Some(node) = place.fields().and_then(|fields| fields.get(step.node)) else { break };
+            let frame = match (&step.key, node) {
+                (Some(key), Node::List(list)) => match list.get(key) {
+                    Some(entry) => Frame { id: step.node, key: Some(key), node: NodeRef::Fields(entry) },
+                    None => break,
+                },
+                (_, node) => Frame { id: step.node, key: None, node: node.into() },
+            };
+            place.frames.push(frame);
+        }
+        place
+    }
+
+    pub fn node(&self) -> NodeRef<'a> {
+        self.frames.last().map_or(NodeRef::Fields(self.root), |frame| frame.node)
+    }
+
+    pub fn id(&self) -> Option<SchemaId> {
+        self.frames.last().map(|frame| frame.id)
+    }
+
+    pub fn fields(&self) -> Option<&'a Arc<Fields>> {
+        if let NodeRef::Fields(fields) = self.node() { Some(fields) } else { None }
+    }
+
+    pub fn parent(&self) -> Option<Place<'a>> {
+        let (_, above) = self.frames.split_last()?;
+        Some(Place { root: self.root, frames: above.iter().copied().collect() })
+    }
+
+    pub fn with(&self, frame: Frame<'a>) -> Place<'a> {
+        let mut place = self.clone();
+        place.frames.push(frame);
+        place
+    }
+
+    /// All instances of a child that are there.
+    pub fn present(&self, id: SchemaId) -> Vec<Place<'a>> {
+        let frame = |key, node| self.with(Frame { id, key, node });
+        match self.fields().and_then(|fields| fields.get(id)) {
+            Some(Node::List(list)) => {
+                list.iter().map(|(key, entry)| frame(Some(key), NodeRef::Fields(entry))).collect()
+            }
+            Some(Node::LeafList(values)) => {
+                values.iter().map(|value| frame(None, NodeRef::Leaf(value))).collect()
+            }
+            Some(node) => vec![frame(None, node.into())],
+            None => Vec::new(),
+        }
+    }
+
+    /// All instances of a child; `default` stands in for an absent leaf, emptiness for an absent
+    /// non-presence container.
+    pub fn children(&self, schema: &Schema, id: SchemaId, default: Option<NodeRef<'a>>) -> Vec<Place<'a>> {
+        let present = self.present(id);
+        if !present.is_empty() || self.fields().is_none() {
+            return present;
+        }
+        let node = match (&schema.node(id).kind, default) {
+            (Kind::Container { presence: false }, _) => NodeRef::Fields(&EMPTY),
+            (_, Some(node)) => node,
+            _ => return Vec::new(),
+        };
+        vec![self.with(Frame { id, key: None, node })]
+    }
+
+    /// A place for a child that may not be there, as `when` on absent nodes needs it.
+    pub fn imagined(&self, id: SchemaId) -> Place<'a> {
+        let node = self.fields().and_then(|fields| fields.get(id));
+        let node = node.map_or(NodeRef::Fields(&EMPTY), NodeRef::from);
+        self.with(Frame { id, key: None, node })
+    }
+
+    pub fn path(&self) -> DataPath {
+        let step = |frame: &Frame<'_>| Step { node: frame.id, key: frame.key.cloned() };
+        DataPath { steps: self.frames.iter().map(step).collect() }
+    }
+}
