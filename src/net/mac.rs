@@ -39,7 +39,11 @@ impl FromStr for MacAddr {
         for byte in &mut bytes {
             let group = groups.next().ok_or_else(wrong)?;
             let two_digits = group.len() == 2 && group.bytes().all(|digit| digit.is_ascii_hexdigit());
-            *byte = if two_digits { u8::from_str_radix(group, 16).map_err(|_| wrong())? } else { return Err(wrong()) };
+            *byte = if two_digits {
+                u8::from_str_radix(group, 16).map_err(|_| wrong())?
+            } else {
+                return Err(wrong());
+            };
         }
         if groups.next().is_some() { Err(wrong()) } else { Ok(MacAddr(bytes)) }
     }
@@ -73,7 +77,14 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_refused() {
-        for text in ["", "02:00:00:00:00", "02:00:00:00:00:00:01", "2:0:0:0:0:1", "+2:00:00:00:00:01", "zz:00:00:00:00:01"] {
+        for text in [
+            "",
+            "02:00:00:00:00",
+            "02:00:00:00:00:00:01",
+            "2:0:0:0:0:1",
+            "+2:00:00:00:00:01",
+            "zz:00:00:00:00:01",
+        ] {
             assert!(text.parse::<MacAddr>().is_err(), "{text}");
         }
     }

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use openflow_rs::{Action, Field, FlowMod, Instruction, Match, Message};
-//! let mut flow = FlowMod::add(51, 20, Match::new().with_masked(Field::Metadata, 0x1388000000, 0xffff000000));
+//! let mut flow = FlowMod::add(51, 20, Match::new().with_masked(Field::Metadata, 0x1388000000_u64, 0xffff000000_u64));
 //! flow.instructions = vec![Instruction::Apply(vec![Action::resubmit(220)])];
 //! let mut bytes = bytes::BytesMut::new();
 //! Message::FlowMod(flow.clone()).encode(7, &mut bytes);

@@ -1,0 +1,71 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Flow, FlowKey, Group, Meter};
+
+/// What changes on one switch. A later put or removal of the same thing takes the place of an earlier one.
+#[derive(Clone, Debug, Default)]
+pub struct Delta {
+    /// `Some`: add or replace; `None`: remove.
+    pub flows: BTreeMap<FlowKey, Option<Arc<Flow>>>,
+    pub groups: BTreeMap<u32, Option<Arc<Group>>>,
+    pub meters: BTreeMap<u32, Option<Arc<Meter>>>,
+}
+
+impl Delta {
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn put_flow(&mut self, flow: Arc<Flow>) {
+        self.flows.insert(flow.key.clone(), Some(flow));
+    }
+
+    pub fn remove_flow(&mut self, key: FlowKey) {
+        self.flows.insert(key, None);
+    }
+
+    pub fn put_group(&mut self, group: Arc<Group>) {
+        self.groups.insert(group.id, Some(group));
+    }
+
+    pub fn put_meter(&mut self, meter: Arc<Meter>) {
+        self.meters.insert(meter.id, Some(meter));
+    }
+
+    /// Adds what came after.
+    pub fn merge(&mut self, later: Delta) {
+        self.flows.extend(later.flows);
+        self.groups.extend(later.groups);
+        self.meters.extend(later.meters);
+    }
+
+    /// Number of single changes.
+    pub fn len(&self) -> usize {
+        self.flows.len() + self.groups.len() + self.meters.len()
+    }
+}
+
+/// Everything that one switch holds or should hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SwitchTables {
+    pub flows: BTreeMap<FlowKey, Arc<Flow>>,
+    pub groups: BTreeMap<u32, Arc<Group>>,
+    pub meters: BTreeMap<u32, Arc<Meter>>,
+}
+
+impl SwitchTables {
+    pub fn apply(&mut self, delta: &Delta) {
+        fn each<K: Ord + Clone, V: Clone>(held: &mut BTreeMap<K, V>, changes: &BTreeMap<K, Option<V>>) {
+            for (key, value) in changes {
+                match value {
+                    Some(value) => held.insert(key.clone(), value.clone()),
+                    None => held.remove(key),
+                };
+            }
+        }
+        each(&mut self.flows, &delta.flows);
+        each(&mut self.groups, &delta.groups);
+        each(&mut self.meters, &delta.meters);
+    }
+}

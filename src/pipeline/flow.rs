@@ -1,0 +1,206 @@
+//! Flows: a draft becomes a flow only with an owner.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use openflow_rs::{Action, FlowMod, Instruction, Match, MatchField, instruction};
+
+use super::owner::{Feature, Owner, OwnerName, owners};
+use super::tables::{ROWS, Row, Table, row_named};
+use super::{Metadata, actions};
+
+/// A flow of one switch, encoded once in the form in which the switch will report it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Flow {
+    pub key: FlowKey,
+    pub cookie: u64,
+    /// Instructions as on the wire.
+    pub instructions: Box<[u8]>,
+    pub owner: OwnerName,
+}
+
+/// What makes a flow that flow: a second one with the same key replaces the first.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct FlowKey {
+    pub table: u8,
+    pub priority: u16,
+    /// Canonical match TLVs.
+    pub match_fields: Box<[u8]>,
+}
+
+/// A flow that nobody answers for yet. Only [`Draft::owned_by`] makes it one.
+#[must_use = "a draft is not sent; give it an owner"]
+pub struct Draft<O> {
+    row: &'static Row,
+    table: Table<O>,
+    priority: u16,
+    tag: u32,
+    conditions: Match,
+    meter: Option<u32>,
+    actions: Vec<Action>,
+    write: Option<Metadata>,
+    goto: Option<u8>,
+}
+
+impl Flow {
+    /// Starts a flow of a table. Priority 0 is the table's miss and is made by [`base_flows`].
+    pub fn table<O>(table: Table<O>) -> Draft<O> {
+        Draft {
+            row: table.row(),
+            table,
+            priority: 1,
+            tag: 0,
+            conditions: Match::new(),
+            meter: None,
+            actions: Vec::new(),
+            write: None,
+            goto: None,
+        }
+    }
+
+    /// Typed match and instructions, decoded again: for checks and for people.
+    pub fn parts(&self) -> (Match, Vec<Instruction>) {
+        let conditions = Match::decode_fields(&self.key.match_fields).unwrap_or_default();
+        (conditions, instruction::decode(&self.instructions).unwrap_or_default())
+    }
+}
+
+impl<O> Draft<O> {
+    /// Higher beats lower.
+    pub fn priority(mut self, priority: u16) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Adds a tag to the table's cookie number, as netvirt does.
+    pub fn tagged(mut self, tag: u32) -> Self {
+        self.tag = tag;
+        self
+    }
+
+    /// All of these must hold. Conditions on parts of one field are joined.
+    pub fn matching(mut self, conditions: impl IntoIterator<Item = MatchField>) -> Self {
+        for condition in conditions {
+            match self.conditions.fields.iter_mut().find(|present| present.field == condition.field) {
+                Some(present) => {
+                    present.value |= condition.value;
+                    present.mask |= condition.mask;
+                }
+                None => self.conditions.fields.push(condition),
+            }
+        }
+        self
+    }
+
+    /// Does these at once, in this order.
+    pub fn then(mut self, actions: impl IntoIterator<Item = Action>) -> Self {
+        self.actions.extend(actions);
+        self
+    }
+
+    /// Sets parts of the metadata on the way to the next table.
+    pub fn write_metadata(mut self, part: Metadata) -> Self {
+        self.write = Some(part);
+        self
+    }
+
+    /// Goes on in another table: at once if it comes later in the pipeline, else by resubmit.
+    pub fn goto<N>(mut self, table: Table<N>) -> Self {
+        if table.id() > self.table.id() {
+            self.goto = Some(table.id());
+        } else {
+            self.actions.push(actions::resubmit(table));
+        }
+        self
+    }
+
+    /// Hands the packet to the controller, at most `max_len` bytes of it, at the rate that the meter allows. There is no other way to punt.
+    pub fn punt_metered(mut self, meter: u32, max_len: u16, userdata: &[u8]) -> Self {
+        self.meter = Some(meter);
+        self.actions.push(Action::Controller {
+            max_len,
+            controller_id: 0,
+            reason: 1,
+            userdata: userdata.to_vec(),
+            pause: false,
+            meter_id: 0,
+        });
+        self
+    }
+
+    fn build(self, owner: &OwnerName) -> Flow {
+        let mut instructions = Vec::new();
+        instructions.extend(self.meter.map(Instruction::Meter));
+        if !self.actions.is_empty() {
+            instructions.push(Instruction::Apply(self.actions));
+        }
+        instructions
+            .extend(self.write.map(|part| Instruction::WriteMetadata { value: part.value, mask: part.mask }));
+        instructions.extend(self.goto.map(Instruction::Goto));
+        let key = FlowKey::new(self.row.id, self.priority, self.conditions);
+        let cookie = owner.cookie(self.row.cookie.wrapping_add(self.tag));
+        Flow { key, cookie, instructions: encoded(instructions), owner: owner.clone() }
+    }
+}
+
+impl<O: Feature> Draft<O> {
+    pub fn owned_by(self, owner: &Owner<O>) -> Flow {
+        let name = owner.name().clone();
+        self.build(&name)
+    }
+}
+
+/// Canonical bytes of instructions.
+pub(crate) fn encoded(instructions: Vec<Instruction>) -> Box<[u8]> {
+    let mut bytes = BytesMut::new();
+    instruction::encode(&instruction::canonical(instructions), &mut bytes);
+    bytes.as_ref().into()
+}
+
+impl FlowKey {
+    pub fn new(table: u8, priority: u16, conditions: Match) -> FlowKey {
+        let mut bytes = BytesMut::new();
+        conditions.canonical().encode_fields(&mut bytes);
+        FlowKey { table, priority, match_fields: bytes.as_ref().into() }
+    }
+}
+
+/// What every switch holds before anything is configured: one explicit miss a table, so that counters show where packets die.
+pub fn base_flows() -> Vec<Arc<Flow>> {
+    let owner = Owner::<owners::Pipeline>::new("miss");
+    let miss = |row: &'static Row| {
+        let mut draft = Draft {
+            row,
+            table: Table::of_pipeline(row.id),
+            priority: 0,
+            tag: 0,
+            conditions: Match::new(),
+            meter: None,
+            actions: Vec::new(),
+            write: None,
+            goto: None,
+        };
+        if let Some(next) = row_named(row.miss) {
+            draft = draft.goto(Table::of_pipeline(next.id));
+        }
+        Arc::new(draft.owned_by(&owner))
+    };
+    ROWS.iter().map(miss).collect()
+}
+
+impl fmt::Display for Flow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (conditions, instructions) = self.parts();
+        let mut flow = FlowMod::add(self.key.table, self.key.priority, conditions);
+        flow.cookie = self.cookie;
+        flow.instructions = instructions;
+        flow.fmt(f)
+    }
+}
+
+impl fmt::Debug for Flow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} # {}", self.owner)
+    }
+}

@@ -1,0 +1,162 @@
+//! Groups and meters.
+
+use std::fmt;
+
+use bytes::BytesMut;
+use openflow_rs::{
+    Action, Bucket, GroupDesc, GroupType, MeterBand, MeterConfig, group::decode_buckets, meter,
+};
+
+use super::owner::{Feature, Owner, OwnerName};
+use crate::net::{ElanTag, LportTag};
+
+/// A group of one switch, its buckets encoded once.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Group {
+    pub id: u32,
+    pub kind: GroupType,
+    /// Buckets as on the wire.
+    pub buckets: Box<[u8]>,
+    /// Other groups that the buckets name: they must exist first.
+    pub names: Box<[u32]>,
+    pub owner: OwnerName,
+}
+
+/// A group that nobody answers for yet.
+#[must_use = "a draft is not sent; give it an owner"]
+pub struct GroupDraft {
+    id: u32,
+    kind: GroupType,
+    buckets: Vec<Bucket>,
+}
+
+/// Group ids of broadcast inside an ELAN. Netvirt numbers the first two alike.
+pub mod broadcast_groups {
+    use super::{ElanTag, LportTag};
+
+    /// Logical ports a chunk group holds at most: one more port changes one small group.
+    pub const CHUNK: u32 = 64;
+
+    /// All local ports: the chunks.
+    pub fn local(elan: ElanTag) -> u32 {
+        200_000 + 2 * elan.0 - 1
+    }
+
+    /// All ports: the local ones and one copy for each other switch.
+    pub fn full(elan: ElanTag) -> u32 {
+        200_000 + 2 * elan.0
+    }
+
+    /// The local ports whose tags share all but the lowest six bits.
+    pub fn chunk(elan: ElanTag, port: LportTag) -> u32 {
+        0x4000_0000 | elan.0 << 10 | (port.0 / CHUNK & 0x3ff)
+    }
+
+    /// Whether an id is one of these, whoever made the group.
+    pub fn is_ours(id: u32) -> bool {
+        (200_000..400_000).contains(&id) || id >> 26 == 0x4000_0000 >> 26
+    }
+}
+
+impl Group {
+    /// Every bucket gets a copy.
+    pub fn all(id: u32) -> GroupDraft {
+        GroupDraft { id, kind: GroupType::All, buckets: Vec::new() }
+    }
+
+    /// One bucket, chosen by hash.
+    pub fn select(id: u32) -> GroupDraft {
+        GroupDraft { id, kind: GroupType::Select, buckets: Vec::new() }
+    }
+
+    /// The group as a switch reports it.
+    pub fn description(&self) -> GroupDesc {
+        GroupDesc {
+            kind: self.kind,
+            group: self.id,
+            buckets: decode_buckets(&self.buckets).unwrap_or_default(),
+        }
+    }
+
+    /// Canonical bytes of the buckets of a group that a switch reported.
+    pub fn bucket_bytes(buckets: &[Bucket]) -> Box<[u8]> {
+        let mut bytes = BytesMut::new();
+        buckets.iter().for_each(|bucket| bucket.encode(&mut bytes));
+        bytes.as_ref().into()
+    }
+}
+
+impl GroupDraft {
+    pub fn bucket(mut self, actions: impl IntoIterator<Item = Action>) -> Self {
+        let mut bucket = Bucket::new(actions.into_iter().collect());
+        bucket.weight = if self.kind == GroupType::Select { 100 } else { 0 };
+        self.buckets.push(bucket);
+        self
+    }
+
+    pub fn buckets<B: IntoIterator<Item = Action>>(self, buckets: impl IntoIterator<Item = B>) -> Self {
+        buckets.into_iter().fold(self, GroupDraft::bucket)
+    }
+
+    pub fn owned_by<F: Feature>(self, owner: &Owner<F>) -> Group {
+        let named = |bucket: &Bucket| {
+            bucket
+                .actions
+                .iter()
+                .filter_map(|action| if let Action::Group(id) = action { Some(*id) } else { None })
+                .collect()
+        };
+        let names: Vec<u32> = self.buckets.iter().flat_map(|bucket| -> Vec<u32> { named(bucket) }).collect();
+        Group {
+            id: self.id,
+            kind: self.kind,
+            buckets: Group::bucket_bytes(&self.buckets),
+            names: names.into(),
+            owner: owner.name().clone(),
+        }
+    }
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.description().fmt(f)
+    }
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} # {}", self.owner)
+    }
+}
+
+/// A meter of one switch: packets above the rate are dropped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Meter {
+    pub id: u32,
+    /// Packets a second.
+    pub rate: u32,
+    /// Packets that may come at once.
+    pub burst: u32,
+    pub owner: OwnerName,
+}
+
+impl Meter {
+    pub fn packets_per_second<F: Feature>(id: u32, rate: u32, burst: u32, owner: &Owner<F>) -> Meter {
+        Meter { id, rate, burst, owner: owner.name().clone() }
+    }
+
+    /// The meter as a switch reports it.
+    pub fn config(&self) -> MeterConfig {
+        MeterConfig {
+            flags: meter::FLAG_PKTPS | meter::FLAG_BURST | meter::FLAG_STATS,
+            meter: self.id,
+            bands: vec![MeterBand { rate: self.rate, burst: self.burst }],
+        }
+    }
+}
+
+impl fmt::Display for Meter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.config().fmt(f)
+    }
+}
