@@ -30,6 +30,10 @@ pub fn diff(schema: &Schema, before: &Arc<Fields>, after: &Arc<Fields>) -> Vec<D
             Kind::List { .. } if keyed(a) || keyed(b) => {
                 let (a, b) = (a.and_then(Node::as_list), b.and_then(Node::as_list));
                 differ.list(&DataPath::root(), id, a, b);
+                if reordered(a, b) {
+                    let whole = |list: Option<&List>| list.cloned().map(Node::List);
+                    differ.found.push((at, whole(a), whole(b)));
+                }
             }
             _ if a != b => differ.found.push((at, a.cloned(), b.cloned())),
             _ => {}
@@ -144,15 +148,15 @@ fn keyed(node: Option<&Node>) -> bool {
     matches!(node, Some(Node::List(list)) if !matches!(list.entries, Entries::Keyless(_)))
 }
 
-/// Entries that both have, in another order.
+/// Is the order another than that of removing what is gone and appending what is new?
 fn reordered(a: Option<&List>, b: Option<&List>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return false };
     if !matches!(a.entries, Entries::User(_)) || a.ptr_eq(b) {
         return false;
     }
-    let left = a.iter().map(|(key, _)| key).filter(|key| b.get(key).is_some());
-    let right = b.iter().map(|(key, _)| key).filter(|key| a.get(key).is_some());
-    !left.eq(right)
+    let kept = a.iter().map(|(key, _)| key).filter(|key| b.get(key).is_some());
+    let added = b.iter().map(|(key, _)| key).filter(|key| a.get(key).is_none());
+    !kept.chain(added).eq(b.iter().map(|(key, _)| key))
 }
 
 /// All children of either, in order, with what each side has.

@@ -28,7 +28,12 @@ mod merge;
 mod names;
 mod path;
 mod rules;
+mod size;
 mod stamp;
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
 pub mod tree;
 mod uri;
 mod validate;
@@ -44,6 +49,7 @@ pub use ir::{
 pub use merge::{entry_merged, get_merged, merge_layers};
 pub use path::{DataPath, Step};
 pub use rules::{RuleError, Rules};
+pub use size::heap_size;
 pub use stamp::{stamp, stamp_since};
 pub use tree::{NodeRef, Parents, TreeError};
 pub use uri::{PathError, PathErrorKind};

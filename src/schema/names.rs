@@ -113,7 +113,7 @@ fn explain(schema: &Schema, parent: Option<SchemaId>, prefix: Option<&str>, loca
 
 /// The closest of the names, if one is close.
 fn nearest(asked: &str, names: impl Iterator<Item = String>) -> Option<String> {
-    let limit = (asked.chars().count() / 3).clamp(1, 3);
+    let limit = asked.chars().count().div_ceil(3).clamp(1, 3);
     names
         .map(|name| (distance(asked, &name), name))
         .filter(|(far, _)| *far <= limit)

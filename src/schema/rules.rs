@@ -31,6 +31,8 @@ pub(super) struct Rule {
     pub node: SchemaId,
     pub expr: Expr,
     pub kind: RuleKind,
+    /// How many steps below the root the highest node is that the expression climbs to.
+    pub apex: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,13 +79,14 @@ impl Rules {
             for (at, must) in node.musts.iter().enumerate() {
                 let expr = compile(schema, node.id, Some(node.id), &must.condition)
                     .map_err(|reason| fail(&must.condition, reason))?;
-                rules.add(node.id, expr, RuleKind::Must(at));
+                rules.add(node.id, expr, usize::from(node.depth) + 1, RuleKind::Must(at));
             }
             for (at, when) in node.whens.iter().enumerate() {
                 let context = if when.context_is_parent { node.parent } else { Some(node.id) };
                 let expr = compile(schema, node.id, context, &when.condition)
                     .map_err(|reason| fail(&when.condition, reason))?;
-                rules.add(node.id, expr, RuleKind::When(at));
+                let depth = context.map_or(0, |id| usize::from(schema.node(id).depth) + 1);
+                rules.add(node.id, expr, depth, RuleKind::When(at));
             }
             if let Some(value) = default_value(schema, node.id) {
                 rules.defaults.insert(node.id, value);
@@ -108,8 +111,10 @@ impl Rules {
         Ok(rules)
     }
 
-    fn add(&mut self, node: SchemaId, expr: Expr, kind: RuleKind) {
+    /// `depth` is that of the context, in steps below the root.
+    fn add(&mut self, node: SchemaId, expr: Expr, depth: usize, kind: RuleKind) {
         let number = self.all.len();
+        let apex = expr.apex(depth, depth);
         self.on.entry(node).or_default().push(number);
         expr.reads(&mut |read| {
             let readers = self.readers.entry(read).or_default();
@@ -117,6 +122,6 @@ impl Rules {
                 readers.push(number);
             }
         });
-        self.all.push(Rule { node, expr, kind });
+        self.all.push(Rule { node, expr, kind, apex });
     }
 }

@@ -113,7 +113,9 @@ impl<'a> Validator<'a> {
             if let Some(fields) = place.fields() {
                 let whole = old.is_none() && last.key.is_some();
                 self.node(&place);
-                self.visit(&place, fields, whole);
+                if self.schema.node(last.node).config {
+                    self.visit(&place, fields, whole);
+                }
             } else {
                 self.node(&place);
             }
@@ -241,6 +243,10 @@ impl<'a> Validator<'a> {
                 self.fault(place, ValidationErrorKind::TwoCases, message);
             }
             let frame = |key, node| place.with(Frame { id: *child, key, node });
+            if !schema.node(*child).config {
+                self.node(&frame(None, node.into()));
+                continue;
+            }
             match node {
                 Node::Container(inner) => {
                     let at = frame(None, NodeRef::Fields(inner));
@@ -481,6 +487,8 @@ impl<'a> Validator<'a> {
             let rule = &rules.all[number];
             let chain = self.chain(rule.node);
             let shared = path.steps.iter().zip(&chain).take_while(|(step, id)| step.node == **id).count();
+            // The rule may look at other entries than the changed one: start from the highest node that it climbs to.
+            let shared = shared.min(rule.apex);
             // Below the change with no list in between: visited already.
             let lists =
                 chain[shared..].iter().any(|id| matches!(self.schema.node(*id).kind, Kind::List { .. }));

@@ -93,7 +93,44 @@ impl Expr {
     }
 }
 
+impl Expr {
+    /// The least depth that evaluation reaches, given the depths of the context and of `current()`.
+    pub fn apex(&self, context: usize, current: usize) -> usize {
+        match self {
+            Expr::Or(a, b) | Expr::And(a, b) | Expr::Compare(_, a, b) => {
+                a.apex(context, current).min(b.apex(context, current))
+            }
+            Expr::Path(path) => path.apex(context, current),
+            Expr::Call(_, arguments) => {
+                arguments.iter().map(|argument| argument.apex(context, current)).min().unwrap_or(context)
+            }
+            Expr::Literal(_) | Expr::Number(_) => context,
+        }
+    }
+}
+
 impl Path {
+    fn apex(&self, context: usize, current: usize) -> usize {
+        let mut depth = match self.start {
+            Start::Root => 0,
+            Start::Context => context,
+            Start::Current => current,
+        };
+        let mut apex = depth;
+        for step in &self.steps {
+            match step {
+                PathStep::Parent => depth = depth.saturating_sub(1),
+                PathStep::Child { predicates, .. } => {
+                    depth += 1;
+                    let inner = predicates.iter().map(|predicate| predicate.apex(depth, current)).min();
+                    apex = apex.min(inner.unwrap_or(depth));
+                }
+            }
+            apex = apex.min(depth);
+        }
+        apex
+    }
+
     fn reads(&self, found: &mut dyn FnMut(SchemaId)) {
         for step in &self.steps {
             if let PathStep::Child { node, predicates, .. } = step {

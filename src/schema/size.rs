@@ -1,0 +1,72 @@
+//! How much memory data take.
+
+use std::mem::size_of;
+use std::sync::Arc;
+
+use super::data::{Entries, Fields, Key, List, Node};
+use super::ir::SchemaId;
+use super::value::Value;
+
+/// Two counters stand before what an `Arc` points to.
+const ARC: usize = 2 * size_of::<usize>();
+
+/// Bytes on the heap below this node, as if nothing were shared, without what the allocator adds. A persistent map is
+/// counted as three quarters full.
+pub fn heap_size(node: &Node) -> usize {
+    match node {
+        Node::Container(fields) => fields_size(fields),
+        Node::List(list) => list_size(list),
+        Node::Leaf(value) => value_size(value),
+        Node::LeafList(values) => {
+            ARC + values.iter().map(|value| size_of::<Value>() + value_size(value)).sum::<usize>()
+        }
+    }
+}
+
+fn fields_size(fields: &Fields) -> usize {
+    let child = |(_, node): &(SchemaId, Node)| size_of::<(SchemaId, Node)>() + heap_size(node);
+    ARC + size_of::<Fields>() + fields.children.iter().map(child).sum::<usize>()
+}
+
+fn list_size(list: &List) -> usize {
+    let slot = size_of::<(Key, Arc<Fields>)>();
+    let entries: usize = list.iter().map(|(key, entry)| key_size(key) + fields_size(entry)).sum();
+    let slots = match &list.entries {
+        Entries::Few(all) | Entries::User(all) => ARC + all.len() * slot,
+        Entries::Many(all) => all.len() * slot * 4 / 3,
+        Entries::Keyless(all) => ARC + all.len() * size_of::<Arc<Fields>>(),
+    };
+    slots + entries
+}
+
+/// The texts of a key are those of its key leafs and are not counted again.
+fn key_size(key: &Key) -> usize {
+    if key.0.spilled() { key.0.len() * size_of::<Value>() } else { 0 }
+}
+
+fn value_size(value: &Value) -> usize {
+    match value {
+        Value::Text(text) => ARC + text.len().next_multiple_of(size_of::<usize>()),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::json::{self, Mode};
+    use super::super::testing::sample;
+    use super::*;
+
+    #[test]
+    fn a_pod_of_ten_leafs_and_an_interface_takes_less_than_two_kibibytes() {
+        let body = br#"{"test:coe":{"pods":[{"uid":"11111111-2222-3333-4444-555555555555","name":"pod-number-12345",
+            "host-ip-address":"192.168.100.100","port-mac-address":"02:00:00:00:00:01","network-type":"VXLAN",
+            "segmentation-id":4711,"dpn-id":"123456789","short":"abc","aug:extra":"the namespace of it","v4":"192.168.1.1",
+            "interface":[{"uid":"21111111-2222-3333-4444-555555555555","ip-address":"10.11.12.13"}]}]}}"#;
+        let root = json::parse(sample(), None, body, Mode::Strict).unwrap();
+        let size = heap_size(&Node::Container(root));
+        assert!(size < 1600, "{size} bytes");
+        assert_eq!(size_of::<(SchemaId, Node)>(), 40);
+        assert!(size_of::<(Key, Arc<Fields>)>() <= 56, "{}", size_of::<(Key, Arc<Fields>)>());
+    }
+}

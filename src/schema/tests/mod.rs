@@ -1,0 +1,8 @@
+//! Cases and laws of instance data, on the sample schema of `testing`.
+
+mod bodies;
+mod laws;
+mod paths;
+mod trees;
+mod validation;
+mod values;
