@@ -98,12 +98,12 @@ pub fn arbitrary_value(schema: &'static Schema, leaf: SchemaId) -> BoxedStrategy
     let (Kind::Leaf { type_, .. } | Kind::LeafList { type_, .. }) = &schema.node(leaf).kind else {
         panic!("not a leaf")
     };
-    let texts = texts(schema, leaf, type_);
+    let texts = texts(schema, type_);
     texts.prop_filter_map("a text of the type", move |text| parse_value(schema, leaf, &text).ok()).boxed()
 }
 
 /// Texts that are probably of the type.
-fn texts(schema: &'static Schema, leaf: SchemaId, type_: &'static Type) -> BoxedStrategy<String> {
+fn texts(schema: &'static Schema, type_: &'static Type) -> BoxedStrategy<String> {
     match type_ {
         Type::Int { ranges, .. } => {
             select(ranges.clone()).prop_flat_map(|range| range).prop_map(|number| number.to_string()).boxed()
@@ -132,13 +132,13 @@ fn texts(schema: &'static Schema, leaf: SchemaId, type_: &'static Type) -> Boxed
             let names = fits.map(|one| format!("{}:{}", schema.module(one.module).name, one.name));
             select(names.collect::<Vec<_>>()).boxed()
         }
-        Type::LeafRef { real, .. } => texts(schema, leaf, real),
+        Type::LeafRef { real, .. } => texts(schema, real),
         Type::InstanceIdentifier { .. } => {
             let containers = schema.roots.iter().map(|id| DataPath::root().child(*id).display(schema));
             select(containers.collect::<Vec<_>>()).boxed()
         }
         Type::Union(members) => {
-            let members: Vec<_> = members.iter().map(|member| texts(schema, leaf, member)).collect();
+            let members: Vec<_> = members.iter().map(|member| texts(schema, member)).collect();
             proptest::strategy::Union::new(members).boxed()
         }
     }

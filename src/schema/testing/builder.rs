@@ -10,6 +10,7 @@ pub struct Builder {
     choices: u32,
 }
 
+#[expect(clippy::new_without_default, reason = "a builder of tests")]
 impl Builder {
     pub fn new() -> Builder {
         let schema = Schema {

@@ -3,6 +3,7 @@
 mod bodies;
 mod laws;
 mod paths;
+mod timings;
 mod trees;
 mod validation;
 mod values;

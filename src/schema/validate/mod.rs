@@ -1,0 +1,233 @@
+//! Validation in proportion to the edit.
+//!
+//! Types were checked when the data were parsed. Here: keys, mandatory, min- and max-elements, unique, choices, must, when,
+//! leafref. A change is looked at together with the rules elsewhere that read it (the reverse index of [`Rules`]); a
+//! vanished leafref target costs one pass over the leafs that may refer to it, a `unique` one over its list.
+
+mod conditions;
+mod error;
+mod lists;
+mod references;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::data::{Fields, Node};
+use super::diff::Difference;
+use super::ir::{Kind, Schema, SchemaId};
+use super::lexical;
+use super::rules::{RuleKind, Rules};
+use super::tree::{NodeRef, excludes};
+use super::value::Value;
+use super::xpath::{Frame, Place};
+
+pub use error::{ValidationError, ValidationErrorKind};
+
+/// So many faults are collected.
+const MOST_ERRORS: usize = 20;
+
+/// Checks what `changes` (from [`super::diff`]) touch in `root`, the candidate with both layers merged, and what refers
+/// to it. In the operational store nothing is refused (RFC 8342 section 5.3): its shape is right by construction.
+pub fn validate(
+    schema: &Schema,
+    store_is_config: bool,
+    root: &Arc<Fields>,
+    changes: &[Difference],
+) -> Result<(), Vec<ValidationError>> {
+    if !store_is_config {
+        return Ok(());
+    }
+    let rules = schema.rules().map_err(|error| {
+        let message = error.to_string();
+        vec![ValidationError { path: "/".into(), kind: ValidationErrorKind::Rules, app_tag: None, message }]
+    })?;
+    let mut validator = Validator { schema, rules, root, errors: Vec::new(), gone: Vec::new() };
+    for change in changes {
+        validator.change(change);
+    }
+    validator.dangling();
+    let mut seen = HashSet::new();
+    validator.errors.retain(|error| seen.insert(error.clone()));
+    if validator.errors.is_empty() { Ok(()) } else { Err(validator.errors) }
+}
+
+struct Validator<'a> {
+    schema: &'a Schema,
+    rules: &'a Rules,
+    root: &'a Arc<Fields>,
+    errors: Vec<ValidationError>,
+    /// Targets of leafrefs with values that were there before.
+    gone: Vec<(SchemaId, Value)>,
+}
+
+impl<'a> Validator<'a> {
+    fn change(&mut self, (path, before, after): &'a Difference) {
+        let place = Place::at(self.root, path);
+        let reached = place.frames.len() == path.steps.len();
+        let Some(last) = path.steps.last() else { return };
+        let old = before.as_ref().and_then(Node::fields);
+        if after.is_some() && reached {
+            if let Some(fields) = place.fields() {
+                let whole = old.is_none() && last.key.is_some();
+                self.node(&place);
+                if self.schema.node(last.node).config {
+                    self.visit(&place, fields, whole);
+                }
+            } else {
+                self.node(&place);
+            }
+        }
+        if let (Kind::List { .. }, Some(key)) = (&self.schema.node(last.node).kind, &last.key) {
+            let above = if reached { place.parent() } else { Some(place.clone()) };
+            let there = reached || place.frames.len() + 1 == path.steps.len();
+            if let Some(above) = above.filter(|_| there) {
+                self.list_around(&above, last.node, key);
+            }
+        }
+        let mut touched = HashSet::new();
+        touched.insert(last.node);
+        let empty = Arc::default();
+        let new = after.as_ref().and_then(Node::fields);
+        self.touched(
+            old.unwrap_or(&empty),
+            new.unwrap_or(&empty),
+            before.is_none() || after.is_none(),
+            &mut touched,
+        );
+        self.readers(path, &touched);
+        if let Some(old) = old {
+            self.vanished(old, new);
+        }
+    }
+
+    fn fault(&mut self, place: &Place<'_>, kind: ValidationErrorKind, message: String) {
+        if self.errors.len() < MOST_ERRORS {
+            let path = place.path().display(self.schema);
+            self.errors.push(ValidationError { path, kind, app_tag: None, message });
+        }
+    }
+
+    fn name(&self, id: SchemaId) -> &'a str {
+        &self.schema.node(id).name
+    }
+
+    /// The checks of a node by itself: config, when, must, leafref.
+    fn node(&mut self, place: &Place<'a>) {
+        let Some(id) = place.id() else { return };
+        if !self.schema.node(id).config {
+            let message = format!(
+                "{} is state (config false) and cannot be configured; leave it out, or write to the operational store",
+                self.name(id)
+            );
+            self.fault(place, ValidationErrorKind::NotConfig, message);
+            return;
+        }
+        let rules = self.rules;
+        for number in rules.on.get(&id).into_iter().flatten() {
+            self.rule(&rules.all[*number], place);
+        }
+        if let NodeRef::Leaf(value) = place.node() {
+            self.reference(place, id, value);
+        }
+    }
+
+    /// The children of a container or entry. Lists in it are entered only where the whole of it is new: the
+    /// entries of others are changes of their own.
+    fn visit(&mut self, place: &Place<'a>, fields: &'a Arc<Fields>, whole: bool) {
+        let Some(id) = place.id() else { return };
+        let schema = self.schema;
+        for (child, node) in &fields.children {
+            if let Some((other, _)) =
+                fields.children.iter().find(|(other, _)| other > child && excludes(schema, *child, *other))
+            {
+                let (one, other) = (self.name(*child), self.name(*other));
+                let message =
+                    format!("{one} and {other} are alternatives of one choice; keep only one of them");
+                self.fault(place, ValidationErrorKind::TwoCases, message);
+            }
+            let frame = |key, node| place.with(Frame { id: *child, key, node });
+            if !schema.node(*child).config {
+                self.node(&frame(None, node.into()));
+                continue;
+            }
+            match node {
+                Node::Container(inner) => {
+                    let at = frame(None, NodeRef::Fields(inner));
+                    self.node(&at);
+                    self.visit(&at, inner, whole);
+                }
+                Node::Leaf(value) => self.node(&frame(None, NodeRef::Leaf(value))),
+                Node::LeafList(values) => {
+                    self.counts(place, *child, values.len());
+                    values.iter().for_each(|value| self.node(&frame(None, NodeRef::Leaf(value))));
+                }
+                Node::List(list) if whole => {
+                    self.counts(place, *child, list.len());
+                    self.unique(place, *child, list, None);
+                    for (key, entry) in list {
+                        let at = frame(Some(key), NodeRef::Fields(entry));
+                        self.node(&at);
+                        self.visit(&at, entry, true);
+                    }
+                }
+                Node::List(list) => self.counts(place, *child, list.len()),
+            }
+        }
+        for child in &schema.node(id).children {
+            if fields.get(*child).is_none() {
+                self.absent(place, fields, *child);
+            }
+        }
+        for key in lexical::key_leafs(schema, id) {
+            if fields.get(*key).is_none() {
+                let message = format!("the entry lacks its key {}; send it", self.name(*key));
+                self.fault(place, ValidationErrorKind::MissingKey, message);
+            }
+        }
+    }
+
+    /// A child that is not there: may it be missing?
+    fn absent(&mut self, above: &Place<'a>, siblings: &Fields, child: SchemaId) {
+        let node = self.schema.node(child);
+        if !node.config || !self.case_in_use(siblings, child) {
+            return;
+        }
+        match &node.kind {
+            Kind::Leaf { mandatory: true, .. } if self.possible(above, child) => {
+                let message = format!("mandatory leaf {} is missing; send it", node.name);
+                self.fault(&above.imagined(child), ValidationErrorKind::Mandatory, message);
+            }
+            Kind::Leaf { default: Some(_), .. } if !node.musts.is_empty() && self.possible(above, child) => {
+                if let Some(value) = self.rules.defaults.get(&child) {
+                    self.node(&above.with(Frame { id: child, key: None, node: NodeRef::Leaf(value) }));
+                }
+            }
+            Kind::List { min, .. } | Kind::LeafList { min, .. }
+                if *min > 0 && self.possible(above, child) =>
+            {
+                self.counts(above, child, 0);
+            }
+            Kind::Container { presence: false } if self.possible(above, child) => {
+                let at = above.imagined(child);
+                let rules = self.rules;
+                for number in rules.on.get(&child).into_iter().flatten() {
+                    if matches!(rules.all[*number].kind, RuleKind::Must(_)) {
+                        self.rule(&rules.all[*number], &at);
+                    }
+                }
+                for inner in &node.children {
+                    self.absent(&at, &Fields::default(), *inner);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// RFC 7950 section 7.6.5: inside a case things are missing only if something of that case is there.
+    fn case_in_use(&self, siblings: &Fields, child: SchemaId) -> bool {
+        let cases = &self.schema.node(child).cases;
+        cases.iter().all(|case| {
+            siblings.children.iter().any(|(other, _)| self.schema.node(*other).cases.contains(case))
+        })
+    }
+}
