@@ -24,6 +24,7 @@ mod ir;
 pub mod json;
 pub mod lexical;
 mod list;
+pub mod load;
 mod merge;
 mod names;
 mod path;
@@ -46,6 +47,7 @@ pub use ir::{
     CaseId, Identity, IdentityId, Kind, Module, ModuleId, Must, Schema, SchemaId, SchemaNode, StringKind,
     Type, When,
 };
+pub use load::{LoadError, builtin, load};
 pub use merge::{entry_merged, get_merged, merge_layers};
 pub use path::{DataPath, Step};
 pub use rules::{RuleError, Rules};
