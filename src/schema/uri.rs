@@ -142,6 +142,12 @@ impl DataPath {
         if !rest.is_empty() {
             return Err(walk.error(rest, PathErrorKind::Malformed, "expected a slash or the end"));
         }
+        if let Some(Step { node, key: None }) = walk.path.steps.last()
+            && matches!(schema.node(*node).kind, Kind::List { .. } | Kind::LeafList { .. })
+        {
+            let message = "an instance-identifier names one instance: add the predicates of its keys";
+            return Err(walk.error(text, PathErrorKind::Keys, message));
+        }
         Ok(walk.path)
     }
 }

@@ -134,7 +134,9 @@ fn texts(schema: &'static Schema, type_: &'static Type) -> BoxedStrategy<String>
         }
         Type::LeafRef { real, .. } => texts(schema, real),
         Type::InstanceIdentifier { .. } => {
-            let containers = schema.roots.iter().map(|id| DataPath::root().child(*id).display(schema));
+            let top =
+                schema.roots.iter().filter(|id| matches!(schema.node(**id).kind, Kind::Container { .. }));
+            let containers = top.map(|id| DataPath::root().child(*id).display(schema));
             select(containers.collect::<Vec<_>>()).boxed()
         }
         Type::Union(members) => {

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod laws;
+mod oracle;
 mod paths;
 mod timings;
 mod trees;

@@ -23,10 +23,8 @@ impl<'a> Validator<'a> {
                         Some(message) => format!("{}: {message}", node.name),
                         None => format!("{}: the condition \"{}\" does not hold", node.name, must.condition),
                     };
-                    self.fault(place, ValidationErrorKind::Must, message);
-                    if let (Some(error), Some(tag)) = (self.errors.last_mut(), &must.error_app_tag) {
-                        error.app_tag = Some(tag.to_string());
-                    }
+                    let tag = must.error_app_tag.as_ref().map(|tag| tag.to_string());
+                    self.fault_tagged(place, ValidationErrorKind::Must, tag, message);
                 }
             }
             RuleKind::When(at) => {
@@ -130,6 +128,9 @@ impl<'a> Validator<'a> {
                 continue;
             }
             let start = Place { root: self.root, frames: start.frames[..shared].iter().copied().collect() };
+            if !self.run.insert((number, start.path())) {
+                continue;
+            }
             for place in self.instances(start, &chain[shared..]) {
                 self.rule(rule, &place);
             }

@@ -16,6 +16,7 @@ use super::data::{Fields, Node};
 use super::diff::Difference;
 use super::ir::{Kind, Schema, SchemaId};
 use super::lexical;
+use super::path::DataPath;
 use super::rules::{RuleKind, Rules};
 use super::tree::{NodeRef, excludes};
 use super::value::Value;
@@ -41,13 +42,12 @@ pub fn validate(
         let message = error.to_string();
         vec![ValidationError { path: "/".into(), kind: ValidationErrorKind::Rules, app_tag: None, message }]
     })?;
-    let mut validator = Validator { schema, rules, root, errors: Vec::new(), gone: Vec::new() };
+    let mut validator =
+        Validator { schema, rules, root, errors: Vec::new(), gone: Vec::new(), run: HashSet::new() };
     for change in changes {
         validator.change(change);
     }
     validator.dangling();
-    let mut seen = HashSet::new();
-    validator.errors.retain(|error| seen.insert(error.clone()));
     if validator.errors.is_empty() { Ok(()) } else { Err(validator.errors) }
 }
 
@@ -58,6 +58,8 @@ struct Validator<'a> {
     errors: Vec<ValidationError>,
     /// Targets of leafrefs with values that were there before.
     gone: Vec<(SchemaId, Value)>,
+    /// Rules run because of what they read, with the place below which they were run.
+    run: HashSet<(usize, DataPath)>,
 }
 
 impl<'a> Validator<'a> {
@@ -101,9 +103,20 @@ impl<'a> Validator<'a> {
     }
 
     fn fault(&mut self, place: &Place<'_>, kind: ValidationErrorKind, message: String) {
-        if self.errors.len() < MOST_ERRORS {
-            let path = place.path().display(self.schema);
-            self.errors.push(ValidationError { path, kind, app_tag: None, message });
+        self.fault_tagged(place, kind, None, message);
+    }
+
+    fn fault_tagged(
+        &mut self,
+        place: &Place<'_>,
+        kind: ValidationErrorKind,
+        app_tag: Option<String>,
+        message: String,
+    ) {
+        let path = place.path().display(self.schema);
+        let error = ValidationError { path, kind, app_tag, message };
+        if self.errors.len() < MOST_ERRORS && !self.errors.contains(&error) {
+            self.errors.push(error);
         }
     }
 
