@@ -41,6 +41,11 @@ pub fn arbitrary_node(schema: &'static Schema, id: SchemaId) -> BoxedStrategy<No
     node(schema, id, true)
 }
 
+/// Any data node without state below it.
+pub fn arbitrary_config_node(schema: &'static Schema, id: SchemaId) -> BoxedStrategy<Node> {
+    node(schema, id, false)
+}
+
 fn node(schema: &'static Schema, id: SchemaId, state: bool) -> BoxedStrategy<Node> {
     match &schema.node(id).kind {
         Kind::Container { .. } => arbitrary_fields(schema, id, state).prop_map(Node::Container).boxed(),
@@ -152,7 +157,7 @@ fn strings(
     lengths: &[std::ops::RangeInclusive<u64>],
 ) -> BoxedStrategy<String> {
     let v4 = any::<u32>().prop_map(|bits| Ipv4Addr::from(bits).to_string());
-    let v6 = any::<u128>().prop_map(|bits| Ipv6Addr::from(bits | 0xffff << 112).to_string());
+    let v6 = any::<u128>().prop_map(|bits| Ipv6Addr::from(bits | (0xffff << 112)).to_string());
     match kind {
         StringKind::Ipv4Address => return v4.boxed(),
         StringKind::Ipv6Address => return v6.boxed(),

@@ -4,6 +4,8 @@ mod arbitrary;
 mod builder;
 mod sample;
 
-pub use arbitrary::{arbitrary_entry, arbitrary_fields, arbitrary_node, arbitrary_root, arbitrary_value};
+pub use arbitrary::{
+    arbitrary_config_node, arbitrary_entry, arbitrary_fields, arbitrary_node, arbitrary_root, arbitrary_value,
+};
 pub use builder::Builder;
 pub use sample::sample;

@@ -1,6 +1,7 @@
 //! Cases and laws of instance data, on the sample schema of `testing`.
 
 mod bodies;
+mod builtin;
 mod laws;
 mod oracle;
 mod paths;
