@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::data::{Entries, Fields, Key, List, Node};
+use super::data::{Entries, Fields, List, Node};
 use super::ir::{Kind, Schema, SchemaId};
 use super::path::DataPath;
 use super::tree::{excludes, get_ref, leaf_list};
@@ -125,15 +125,6 @@ pub fn get_merged(input: &Arc<Fields>, derived: &Arc<Fields>, path: &DataPath) -
     match (get_ref(input, path), get_ref(derived, path)) {
         (Some(a), Some(b)) => Some(layer_nodes(&a.to_node(), &b.to_node())),
         (Some(only), None) | (None, Some(only)) => Some(only.to_node()),
-        (None, None) => None,
-    }
-}
-
-/// The entry of a list in the union of two layers, for callers that walk both.
-pub fn entry_merged(input: Option<&List>, derived: Option<&List>, key: &Key) -> Option<Arc<Fields>> {
-    match (input.and_then(|list| list.get(key)), derived.and_then(|list| list.get(key))) {
-        (Some(a), Some(b)) => Some(merge_layers(a, b)),
-        (Some(only), None) | (None, Some(only)) => Some(only.clone()),
         (None, None) => None,
     }
 }

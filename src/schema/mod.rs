@@ -10,13 +10,18 @@
 //! | compare | [`diff`], then [`stamp`] or [`stamp_since`] |
 //! | check | [`validate`] what [`diff`] found |
 //! | JSON in | [`json::parse_resource`] (PUT, PATCH), [`json::parse_child`] (POST), [`json::parse_rpc_input`], [`json::parse`] |
-//! | JSON out | [`json::write_resource`], [`json::write`] |
+//! | JSON out | [`json::write_resource`], [`json::write_rpc_output`], [`json::write`] |
 //! | paths | [`DataPath`]`::{parse_rfc8040, parse_legacy, parse_instance_identifier, display, to_rfc8040}` |
 //! | values | [`lexical::parse_value`], [`lexical::value_text`] |
+//! | models | [`builtin`], `schema.resolve("/pod:coe/pods")` |
+//! | memory | [`heap_size`] |
+//! | tests | `testing::{arbitrary_node, arbitrary_config_node, arbitrary_entry, arbitrary_root, Builder, sample}` |
 //!
 //! Conventions: a list entry that stands alone is a `Node::Container`, a leaf-list entry a `Node::Leaf`; the empty path
 //! is the root, whose node is a `Node::Container`. Key leafs are stored in the entry too. Empty lists and empty
-//! non-presence containers do not exist.
+//! non-presence containers do not exist. Validation differs from libyang in three things on purpose: entries of
+//! positional lists may come without their key; a mandatory leaf below a top-level non-presence container is asked for
+//! once something of that container is there; the operational store is not constrained (RFC 8342 section 5.3).
 
 mod data;
 mod diff;
@@ -48,7 +53,7 @@ pub use ir::{
     Type, When,
 };
 pub use load::{LoadError, builtin, load};
-pub use merge::{entry_merged, get_merged, merge_layers};
+pub use merge::{get_merged, merge_layers};
 pub use path::{DataPath, Step};
 pub use rules::{RuleError, Rules};
 pub use size::heap_size;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde::Deserializer as _;
 use serde::de::Visitor;
 
+use super::JsonErrors;
 use super::frame::{ChildVisitor, InputVisitor, ResourceVisitor};
 use super::reader::Reader;
 use super::visit::{FieldsVisitor, Members};
-use super::{JsonError, JsonErrorKind, JsonErrors};
 use crate::schema::{DataPath, Fields, Node, Schema, SchemaId};
 
 /// How closely a body must follow RFC 7951.
@@ -90,11 +90,4 @@ where
     let value = json.deserialize_any(visitor)?;
     json.end()?;
     Ok(value)
-}
-
-impl JsonErrors {
-    /// One fault about the body as a whole.
-    pub fn of_body(kind: JsonErrorKind, message: impl Into<String>) -> JsonErrors {
-        JsonErrors(vec![JsonError { kind, path: "/".into(), message: message.into() }])
-    }
 }
