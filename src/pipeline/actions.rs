@@ -106,3 +106,8 @@ pub fn answer_echo() -> Vec<Action> {
         clear_in_port(),
     ]
 }
+
+/// Leave through the logical port the packet came from: one flow serves every asker.
+pub fn egress_to_sender() -> Action {
+    Action::Move { src: Subfield::range(Field::Metadata, 40, 20), dst: Subfield::range(Field::Reg6, 8, 20) }
+}

@@ -37,5 +37,6 @@ pub use document::document;
 pub use flow::{Draft, Flow, FlowKey, base_flows};
 pub use group::{Group, GroupDraft, Meter, broadcast_groups};
 pub use metadata::Metadata;
+pub use openflow_rs::Action;
 pub use owner::{COOKIE_MARK, Feature, Owner, OwnerName, is_ours, owners};
 pub use tables::*;
