@@ -7,21 +7,16 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::claims::{Claim, Claims};
-use super::ids::{Allocator, Ids, Pool};
+use super::ids::{Allocator, IdKey, Ids, Pool, TUNNEL_LPORT_KEY};
 use super::interface::{Interface, InterfaceId};
-use super::names::Names;
-use super::read::{self, Row, RowKey};
-use super::rows::{Bridge, K8sNode, Lease, Network, Pod, Port, PortId};
+use super::rows::{Bridge, K8sNode, Lease, Network, Pod, Port, PortId, Row};
 use super::spans::{Elan, Switch, TunnelPort, Vpn};
 use super::touched::Touched;
-use crate::datastore::{Change, Snapshot};
 use crate::net::{Dpid, ElanTag, LportTag, Vni, VpnId};
-use crate::schema::Schema;
 
 /// Everything forwarding depends on, in memory, with indices.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Model {
-    pub names: Names,
     pub(super) pods: BTreeMap<Arc<str>, Pod>,
     pub(super) nodes: BTreeMap<Arc<str>, K8sNode>,
     pub(super) networks: BTreeMap<Arc<str>, Network>,
@@ -69,109 +64,58 @@ pub(super) struct Work {
 }
 
 impl Model {
-    /// A model of nothing.
-    pub fn new(schema: &Schema) -> Model {
-        Model {
-            names: Names::of(schema),
-            pods: BTreeMap::new(),
-            nodes: BTreeMap::new(),
-            networks: BTreeMap::new(),
-            leases: BTreeMap::new(),
-            bridges: BTreeMap::new(),
-            ports: BTreeMap::new(),
-            nodes_by_address: BTreeMap::new(),
-            ports_by_iface: BTreeMap::new(),
-            tunnel_ports: BTreeSet::new(),
-            bridges_by_dpid: BTreeMap::new(),
-            interfaces_by_network_id: BTreeMap::new(),
-            interfaces: BTreeMap::new(),
-            claims: Claims::default(),
-            elans: BTreeMap::new(),
-            vpns: BTreeMap::new(),
-            switches: BTreeMap::new(),
-            gateways: BTreeMap::new(),
-            interfaces_on: BTreeMap::new(),
-            elans_on: BTreeMap::new(),
-            vpns_on: BTreeMap::new(),
-            tunnel_lport: None,
-            ids: Ids::default(),
-        }
-    }
-
-    /// Takes in everything a snapshot holds. To be called on a new model.
-    pub fn load(&mut self, snapshot: &Snapshot, allocator: &mut dyn Allocator) -> Touched {
-        let rows = read::all_rows(&self.names, snapshot);
-        self.apply_rows(rows, snapshot, allocator)
-    }
-
-    /// Takes in a commit: `after` is the state that `changes` led to.
-    pub fn apply(&mut self, changes: &[Change], after: &Snapshot, allocator: &mut dyn Allocator) -> Touched {
-        let rows: BTreeSet<RowKey> =
-            changes.iter().flat_map(|change| read::rows_of(&self.names, change)).collect();
-        self.apply_rows(rows, after, allocator)
-    }
-
-    fn apply_rows(
-        &mut self,
-        rows: impl IntoIterator<Item = RowKey>,
-        after: &Snapshot,
-        allocator: &mut dyn Allocator,
-    ) -> Touched {
+    /// Takes in rows as they are now; rows that are not named are as they were.
+    pub fn apply(&mut self, rows: impl IntoIterator<Item = Row>, allocator: &mut dyn Allocator) -> Touched {
         let mut work = Work::default();
-        for key in rows {
-            let row = read::read(&self.names, after, &key);
-            self.put(&key, row, &mut work);
+        for row in rows {
+            self.put(row, &mut work);
         }
         self.retry_missing(allocator, &mut work);
         self.settle_switches(allocator, &mut work);
         self.settle_interfaces(allocator, &mut work);
-        self.settle_ids(allocator, &mut work);
+        self.settle_ids(allocator);
         work.touched
     }
 
     /// Puts a row in place of what was there, and marks the interfaces and switches that depend on it.
-    fn put(&mut self, key: &RowKey, row: Row, work: &mut Work) {
-        match (key, row) {
-            (RowKey::Pod(uid), Row::Pod(row)) => {
-                let before = replace(&mut self.pods, uid, row);
-                for pod in [before.as_ref(), self.pods.get(uid)].into_iter().flatten() {
+    fn put(&mut self, row: Row, work: &mut Work) {
+        match row {
+            Row::Pod(uid, row) => {
+                let before = replace(&mut self.pods, &uid, row);
+                for pod in [before.as_ref(), self.pods.get(&uid)].into_iter().flatten() {
                     let id = |uid: &Arc<str>| InterfaceId { pod: pod.uid.clone(), uid: uid.clone() };
                     work.dirty.extend(pod.interfaces.iter().map(|interface| id(&interface.uid)));
                 }
-                work.touched.pods.insert(uid.clone());
+                work.touched.pods.insert(uid);
             }
-            (RowKey::K8sNode(uid), Row::K8sNode(row)) => {
-                let before = replace(&mut self.nodes, uid, row);
-                let after = self.nodes.get(uid);
-                let addresses = |node: Option<&K8sNode>| -> BTreeSet<IpAddr> {
-                    node.into_iter().flat_map(|node| [node.internal, node.external]).flatten().collect()
-                };
-                let (was, is) = (addresses(before.as_ref()), addresses(after));
-                for address in &was {
-                    remove_from(&mut self.nodes_by_address, address, uid);
-                }
-                for address in &is {
-                    self.nodes_by_address.entry(*address).or_default().insert(uid.clone());
-                }
-                for host in was.union(&is) {
-                    self.mark_host(*host, work);
-                }
+            Row::K8sNode(uid, row) => self.put_node(&uid, row, work),
+            Row::Network(id, row) => {
+                replace(&mut self.networks, &id, row);
+                self.mark_network(&id, work);
             }
-            (RowKey::Network(id), Row::Network(row)) => {
-                replace(&mut self.networks, id, row);
-                self.mark_network(id, work);
+            Row::Lease(name, row) => {
+                replace(&mut self.leases, &name, row);
+                self.mark_name(&name, work);
             }
-            (RowKey::Lease(name), Row::Lease(row)) => {
-                replace(&mut self.leases, name, row);
-                self.mark_name(name, work);
-            }
-            (RowKey::Bridge(node_id), Row::Bridge(row)) if read::is_integration_bridge(node_id) => {
-                self.put_bridge(node_id, row, work);
-            }
-            (RowKey::Port(id), Row::Port(row)) if read::is_integration_bridge(&id.node_id) => {
-                self.put_port(id, row, work);
-            }
-            _ => {}
+            Row::Bridge(node_id, row) => self.put_bridge(&node_id, row, work),
+            Row::Port(id, row) => self.put_port(&id, row, work),
+        }
+    }
+
+    fn put_node(&mut self, uid: &Arc<str>, row: Option<K8sNode>, work: &mut Work) {
+        let before = replace(&mut self.nodes, uid, row);
+        let addresses = |node: Option<&K8sNode>| -> BTreeSet<IpAddr> {
+            node.into_iter().flat_map(|node| [node.internal, node.external]).flatten().collect()
+        };
+        let (was, is) = (addresses(before.as_ref()), addresses(self.nodes.get(uid)));
+        for address in &was {
+            remove_from(&mut self.nodes_by_address, address, uid);
+        }
+        for address in &is {
+            self.nodes_by_address.entry(*address).or_default().insert(uid.clone());
+        }
+        for host in was.union(&is) {
+            self.mark_host(*host, work);
         }
     }
 
@@ -267,7 +211,7 @@ impl Model {
             }
             work.dirty.extend(self.interfaces_on.get(&dpid).into_iter().flatten().cloned());
         }
-        let key: Arc<str> = super::ids::TUNNEL_LPORT_KEY.into();
+        let key: Arc<str> = TUNNEL_LPORT_KEY.into();
         if self.needs(&(Pool::Interfaces, key.clone())) {
             if self.tunnel_lport.is_none() {
                 self.tunnel_lport = self.ids.acquire(allocator, Pool::Interfaces, &key).map(LportTag);
@@ -326,7 +270,7 @@ impl Model {
     }
 
     /// Gives back the ids that nothing needs any more.
-    fn settle_ids(&mut self, allocator: &mut dyn Allocator, _work: &mut Work) {
+    fn settle_ids(&mut self, allocator: &mut dyn Allocator) {
         for key in std::mem::take(&mut self.ids.doubtful) {
             if !self.needs(&key) {
                 self.ids.missing.remove(&key);
@@ -335,10 +279,17 @@ impl Model {
         }
     }
 
+    /// Gives back ids that were in force when the model was loaded and that nothing in it needs.
+    pub fn release_strays(&mut self, keys: impl Iterator<Item = IdKey>, allocator: &mut dyn Allocator) {
+        for key in keys.filter(|key| !self.needs(key)) {
+            allocator.release(key.0, &key.1);
+        }
+    }
+
     /// Is there something that carries this id, or would?
-    fn needs(&self, (pool, key): &super::ids::IdKey) -> bool {
+    fn needs(&self, (pool, key): &IdKey) -> bool {
         match pool {
-            Pool::Interfaces if &**key == super::ids::TUNNEL_LPORT_KEY => !self.switches.is_empty(),
+            Pool::Interfaces if &**key == TUNNEL_LPORT_KEY => !self.switches.is_empty(),
             Pool::Interfaces => self.claims.owner(&Claim::Name(key.clone())).is_some(),
             Pool::Elan => self.elans.contains_key(key),
             Pool::Vpn => self.vpns.contains_key(key),

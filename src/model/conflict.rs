@@ -6,71 +6,78 @@ use std::sync::Arc;
 
 use super::apply::Model;
 use super::claims::Claim;
-use super::read::{self, Row, RowKey, usable};
 use super::resolve::full_name;
-use super::rows::Pod;
-use crate::datastore::{Change, Refusal, Snapshot};
+use super::rows::{Pod, Row, usable};
 
 impl Model {
     /// Looks for a name, address or MAC address that a changed pod newly claims and another pod has.
     /// Costs in proportion to the changed pods.
     ///
     /// # Errors
-    /// The first such claim, as an `in-use` refusal that names both pods.
-    pub fn check(&self, changes: &[Change], after: &Snapshot) -> Result<(), Refusal> {
-        let keys = changes.iter().flat_map(|change| read::rows_of(&self.names, change));
-        let changed: BTreeSet<Arc<str>> =
-            keys.filter_map(|key| if let RowKey::Pod(uid) = key { Some(uid) } else { None }).collect();
-        let mut claimed: BTreeMap<Claim, (Arc<str>, bool)> = BTreeMap::new();
-        let mut fresh = Vec::new();
-        for uid in &changed {
-            let Row::Pod(Some(pod)) = read::read(&self.names, after, &RowKey::Pod(uid.clone())) else {
-                continue;
-            };
+    /// The first such claim.
+    pub fn check(&self, rows: &[Row]) -> Result<(), Conflict> {
+        let changed: BTreeMap<&Arc<str>, Option<&Pod>> = rows
+            .iter()
+            .filter_map(|row| if let Row::Pod(uid, pod) = row { Some((uid, pod.as_ref())) } else { None })
+            .collect();
+        let mut claimed: BTreeMap<Claim, (&Arc<str>, bool)> = BTreeMap::new();
+        for (uid, pod) in &changed {
             let before: BTreeSet<Claim> =
-                self.pods.get(uid).map(pod_claims).unwrap_or_default().into_iter().collect();
-            for claim in pod_claims(&pod) {
+                self.pods.get(*uid).map(pod_claims).unwrap_or_default().into_iter().collect();
+            for claim in pod.map(pod_claims).unwrap_or_default() {
                 let old = before.contains(&claim);
-                match claimed.insert(claim.clone(), (uid.clone(), old)) {
-                    Some((owner, _)) if !old => return Err(self.refusal(uid, &claim, &owner, after)),
-                    Some((other, false)) => return Err(self.refusal(&other, &claim, uid, after)),
+                let conflict = |pod: &Arc<str>, owner: &Arc<str>, claim: &Claim| {
+                    let pod = changed.get(pod).copied().flatten();
+                    Conflict::new(pod, changed.get(owner).copied().flatten(), claim)
+                };
+                match claimed.get(&claim) {
+                    Some((owner, _)) if !old => return Err(conflict(uid, owner, &claim)),
+                    Some((other, false)) => return Err(conflict(other, uid, &claim)),
                     _ => {}
                 }
-                if !old {
-                    fresh.push((claim, uid));
+                if !old
+                    && let Some(owner) =
+                        self.claims.owner(&claim).filter(|owner| !changed.contains_key(&owner.pod))
+                {
+                    return Err(Conflict::new(*pod, self.pods.get(&owner.pod), &claim));
                 }
-            }
-        }
-        for (claim, uid) in fresh {
-            if let Some(owner) = self.claims.owner(&claim).filter(|owner| !changed.contains(&owner.pod)) {
-                return Err(self.refusal(uid, &claim, &owner.pod, after));
+                claimed.insert(claim, (uid, old));
             }
         }
         Ok(())
     }
+}
 
-    fn refusal(&self, uid: &Arc<str>, claim: &Claim, owner: &Arc<str>, after: &Snapshot) -> Refusal {
-        let name = |uid: &Arc<str>| match read::read(&self.names, after, &RowKey::Pod(uid.clone())) {
-            Row::Pod(Some(Pod { name: Some(name), namespace: Some(namespace), .. })) => {
-                format!("{namespace}:{name}")
+/// A pod claims what another pod has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// Uid of the pod that is refused.
+    pub pod: Arc<str>,
+    /// Names pod, thing, owner and what to do.
+    pub message: String,
+}
+
+impl Conflict {
+    fn new(pod: Option<&Pod>, owner: Option<&Pod>, claim: &Claim) -> Conflict {
+        let describe = |pod: Option<&Pod>| match pod {
+            Some(Pod { uid, name: Some(name), namespace: Some(namespace), .. }) => {
+                format!("pod {uid} ({namespace}:{name})")
             }
-            _ => "unnamed".to_owned(),
+            Some(pod) => format!("pod {}", pod.uid),
+            None => "another pod".to_owned(),
         };
-        let (thing, place) = match claim {
-            Claim::Name(name) => (format!("interface name {name}"), String::new()),
-            Claim::Address(vpn, address) => (format!("address {address}"), format!(" in namespace {vpn}")),
-            Claim::Mac(elan, mac) => (format!("port-mac-address {mac}"), format!(" in ELAN {elan}")),
-            Claim::Port(switch, port) => (format!("port {port}"), format!(" of switch {switch}")),
+        let what = match claim {
+            Claim::Name(name) => format!("interface name {name} is in use"),
+            Claim::Address(vpn, address) => format!("address {address} is in use in namespace {vpn}"),
+            Claim::Mac(elan, mac) => format!("port-mac-address {mac} is in use in ELAN {elan}"),
+            Claim::Port(switch, port) => format!("port {port} of switch {switch} is in use"),
         };
-        let (pod, other) = (name(uid), name(owner));
-        Refusal {
-            path: read::pod_path(&self.names, uid),
-            tag: "in-use",
-            message: format!(
-                "pod {uid} ({pod}): {thing} is in use{place} by pod {owner} ({other}); \
-                 give this pod another one, or change or delete the other pod first"
-            ),
-        }
+        let message = format!(
+            "{}: {what} by {}; give this pod another one, or change or delete the other pod first",
+            describe(pod),
+            describe(owner)
+        );
+        Conflict { pod: pod.map(|pod| pod.uid.clone()).unwrap_or_default(), message }
     }
 }
 

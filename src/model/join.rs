@@ -122,7 +122,7 @@ impl Model {
                 work.touched.elan_spans.insert((identity.elan.clone(), dpid));
                 self.elans_on.entry(dpid).or_default().insert(identity.elan.clone());
             }
-            members.insert(lport);
+            members.insert(lport, interface.id.clone());
             let chunk = Chunk { elan: identity.elan.clone(), dpid, number: Chunk::number_of(lport) };
             if elan.chunk(dpid, chunk.number).nth(1).is_none() {
                 work.touched.floods.insert((identity.elan.clone(), dpid));
@@ -145,7 +145,14 @@ impl Model {
         remove_from(&mut self.interfaces_on, &dpid, &interface.id);
         if let Some(elan) = self.elans.get_mut(&identity.elan) {
             let chunk = Chunk { elan: identity.elan.clone(), dpid, number: Chunk::number_of(lport) };
-            remove_from(&mut elan.members, &dpid, &lport);
+            // A name that went to another interface took the tag along.
+            let members = elan.members.entry(dpid).or_default();
+            if members.get(&lport) == Some(&interface.id) {
+                members.remove(&lport);
+            }
+            if members.is_empty() {
+                elan.members.remove(&dpid);
+            }
             if elan.chunk(dpid, chunk.number).next().is_none() {
                 work.touched.floods.insert((identity.elan.clone(), dpid));
             }

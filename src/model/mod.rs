@@ -25,12 +25,13 @@ mod view;
 
 pub use apply::Model;
 pub use claims::{Claim, Claimant};
+pub use conflict::Conflict;
 pub use ids::{Allocator, IdKey, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
 pub use interface::{Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
-pub use names::Names;
-pub use read::RowKey;
+pub use names::identity;
+pub use read::Reader;
 pub use rows::{
-    AllocationPool, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId,
+    AllocationPool, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId, Row,
 };
 pub use spans::{CHUNK_BITS, Chunk, Elan, Switch, TunnelPort, Vpn};
 pub use status::Reason;

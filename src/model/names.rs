@@ -43,7 +43,6 @@ pub struct PoolNames {
     pub dhcp_allocation_pool: SchemaId,
     pub network: SchemaId,
     pub allocation_pool: SchemaId,
-    pub subnet: SchemaId,
     pub allocate_from: SchemaId,
     pub allocate_to: SchemaId,
     pub gateway: SchemaId,
@@ -54,7 +53,8 @@ pub struct PoolNames {
 pub struct LeaseNames {
     pub leases: SchemaId,
     pub lease: SchemaId,
-    pub ip_address: SchemaId,
+    pub address: SchemaId,
+    pub state: SchemaId,
 }
 
 /// `/network-topology:network-topology/topology/node`, as OVSDB fills it.
@@ -63,7 +63,6 @@ pub struct TopologyNames {
     pub network_topology: SchemaId,
     pub topology: SchemaId,
     pub node: SchemaId,
-    pub bridge_name: SchemaId,
     pub datapath_id: SchemaId,
     pub other_configs: SchemaId,
     pub other_config_value: SchemaId,
@@ -113,7 +112,6 @@ impl Names {
                 dhcp_allocation_pool: id("/dhcp_allocation_pool:dhcp_allocation_pool"),
                 network: pool(""),
                 allocation_pool: pool("/allocation-pool"),
-                subnet: pool("/allocation-pool/subnet"),
                 allocate_from: pool("/allocation-pool/allocate-from"),
                 allocate_to: pool("/allocation-pool/allocate-to"),
                 gateway: pool("/allocation-pool/gateway"),
@@ -121,13 +119,13 @@ impl Names {
             lease: LeaseNames {
                 leases: id("/coeus-dhcp:leases"),
                 lease: lease(""),
-                ip_address: lease("/ip-address"),
+                address: lease("/address"),
+                state: lease("/state"),
             },
             topology: TopologyNames {
                 network_topology: id("/network-topology:network-topology"),
                 topology: id("/network-topology:network-topology/topology"),
                 node: bridge(""),
-                bridge_name: bridge("/ovsdb:bridge-name"),
                 datapath_id: bridge("/ovsdb:datapath-id"),
                 other_configs: bridge("/ovsdb:openvswitch-other-configs"),
                 other_config_value: bridge("/ovsdb:openvswitch-other-configs/other-config-value"),

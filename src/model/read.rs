@@ -1,5 +1,6 @@
 //! From the datastore's trees to rows.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
@@ -7,22 +8,25 @@ use ipnetwork::Ipv4Network;
 
 use super::names::Names;
 use super::rows::{
-    AllocationPool, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId,
+    AllocationPool, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId, Row,
+    usable,
 };
 use crate::datastore::{Change, Snapshot, Store};
 use crate::net::{MacAddr, OfPort};
-use crate::schema::{DataPath, Fields, Key, Node, SchemaId, Value};
+use crate::schema::{DataPath, Fields, Key, Node, Schema, SchemaId, Value};
 
 /// The topology that OVSDB writes. Source: OpenDaylight ovsdb.
 pub const OVSDB_TOPOLOGY: &str = "ovsdb:1";
 /// The bridge pods are plugged into. Source: netvirt, `ovsdb` container references.
 pub const INTEGRATION_BRIDGE: &str = "br-int";
+/// `state` of a lease: bound. Source: coeus-dhcp.
+const BOUND: i32 = 1;
 /// Largest OpenFlow port number that is a port (OFPP_MAX is 0xffffff00).
 const LAST_OFPORT: u64 = 0xffff_feff;
 
 /// Names a row wherever it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum RowKey {
+enum RowKey {
     Pod(Arc<str>),
     K8sNode(Arc<str>),
     Network(Arc<str>),
@@ -32,19 +36,38 @@ pub enum RowKey {
     Port(PortId),
 }
 
-/// A row as it is now; `None` where it is gone or says nothing that matters.
-#[derive(Clone, Debug)]
-pub enum Row {
-    Pod(Option<Pod>),
-    K8sNode(Option<K8sNode>),
-    Network(Option<Network>),
-    Lease(Option<Lease>),
-    Bridge(Option<Bridge>),
-    Port(Option<Port>),
+/// Reads rows from the trees of one schema.
+#[derive(Debug)]
+pub struct Reader {
+    names: Names,
+}
+
+impl Reader {
+    /// # Panics
+    /// When the models lack a node: they are part of the program.
+    pub fn new(schema: &Schema) -> Reader {
+        Reader { names: Names::of(schema) }
+    }
+
+    /// Every row of a snapshot's input layers.
+    pub fn all(&self, snapshot: &Snapshot) -> Vec<Row> {
+        all_rows(&self.names, snapshot).iter().map(|key| read(&self.names, snapshot, key)).collect()
+    }
+
+    /// The rows that changes concern, as they are in `after`.
+    pub fn changed(&self, changes: &[Change], after: &Snapshot) -> Vec<Row> {
+        let keys: BTreeSet<RowKey> = changes.iter().flat_map(|change| rows_of(&self.names, change)).collect();
+        keys.iter().map(|key| read(&self.names, after, key)).collect()
+    }
+
+    /// The path of a pod's entry, for messages.
+    pub fn pod_path(&self, uid: &Arc<str>) -> DataPath {
+        DataPath::root().child(self.names.pod.coe).entry(self.names.pod.pods, text_key(uid))
+    }
 }
 
 /// The rows that a change may concern. Empty for data that are none of the model's business.
-pub fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
+fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
     let mut rows = Vec::new();
     let steps = &change.path.steps;
     let Some(top) = steps.first() else { return rows };
@@ -101,7 +124,7 @@ pub fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
 }
 
 /// All rows of a snapshot.
-pub fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
+fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     let mut rows = Vec::new();
     let config = &snapshot.config.input;
     let operational = &snapshot.operational.input;
@@ -129,39 +152,42 @@ pub fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
 }
 
 /// Reads one row from the input layers of a snapshot.
-pub fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
+fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
     let config = |top: SchemaId, list: SchemaId, key: &Arc<str>| {
         snapshot.config.input.container(top)?.list(list)?.get(&text_key(key))
     };
     match key {
         RowKey::Pod(uid) => {
             let fields = config(names.pod.coe, names.pod.pods, uid);
-            Row::Pod(fields.map(|fields| pod(names, uid, fields)))
+            Row::Pod(uid.clone(), fields.map(|fields| pod(names, uid, fields)))
         }
         RowKey::K8sNode(uid) => {
             let fields = config(names.node.k8s_nodes_info, names.node.k8s_nodes, uid);
-            Row::K8sNode(fields.map(|fields| k8s_node(names, uid, fields)))
+            Row::K8sNode(uid.clone(), fields.map(|fields| k8s_node(names, uid, fields)))
         }
         RowKey::Network(id) => {
             let fields = config(names.pool.dhcp_allocation_pool, names.pool.network, id);
-            Row::Network(fields.map(|fields| network(names, id, fields)))
+            Row::Network(id.clone(), fields.map(|fields| network(names, id, fields)))
         }
         RowKey::Lease(interface) => {
             let lease = &names.lease;
-            let fields = || {
+            let row = || {
                 let leases = snapshot.operational.input.container(lease.leases)?;
-                let address = ipv4(leases.list(lease.lease)?.get(&text_key(interface))?, lease.ip_address)?;
+                let fields = leases.list(lease.lease)?.get(&text_key(interface))?;
+                // An offer is not a lease yet.
+                let bound = fields.leaf(lease.state) == Some(&Value::Enum(BOUND));
+                let address = ipv4(fields, lease.address).filter(|_| bound)?;
                 Some(Lease { interface: interface.clone(), address })
             };
-            Row::Lease(fields())
+            Row::Lease(interface.clone(), row())
         }
-        RowKey::Bridge(node_id) => Row::Bridge(bridge(names, snapshot, node_id)),
-        RowKey::Port(id) => Row::Port(port(names, snapshot, id)),
+        RowKey::Bridge(node_id) => Row::Bridge(node_id.clone(), bridge(names, snapshot, node_id)),
+        RowKey::Port(id) => Row::Port(id.clone(), port(names, snapshot, id)),
     }
 }
 
 /// Reads a pod from its list entry.
-pub fn pod(names: &Names, uid: &Arc<str>, fields: &Fields) -> Pod {
+fn pod(names: &Names, uid: &Arc<str>, fields: &Fields) -> Pod {
     let names = &names.pod;
     let text = |leaf| fields.text(leaf).filter(|text| !text.is_empty()).map(Arc::from);
     let mac_text: Option<Arc<str>> = text(names.port_mac_address);
@@ -218,6 +244,9 @@ fn network(names: &Names, id: &Arc<str>, fields: &Fields) -> Network {
 
 fn bridge(names: &Names, snapshot: &Snapshot, node_id: &Arc<str>) -> Option<Bridge> {
     let names = &names.topology;
+    if !is_integration_bridge(node_id) {
+        return None;
+    }
     let fields = topology_node(names, snapshot, node_id)?;
     let dpid = fields.text(names.datapath_id)?.parse().ok()?;
     let local_ip = || {
@@ -232,6 +261,9 @@ fn bridge(names: &Names, snapshot: &Snapshot, node_id: &Arc<str>) -> Option<Brid
 
 fn port(names: &Names, snapshot: &Snapshot, id: &PortId) -> Option<Port> {
     let names = &names.topology;
+    if !is_integration_bridge(&id.node_id) {
+        return None;
+    }
     let bridge = topology_node(names, snapshot, &id.node_id)?;
     let fields = bridge.list(names.termination_point)?.get(&text_key(&id.name))?;
     let ofport = fields.leaf(names.ofport)?.as_uint().filter(|port| (1..=LAST_OFPORT).contains(port))?;
@@ -268,7 +300,7 @@ fn bridge_of(node_id: &Arc<str>) -> Arc<str> {
 }
 
 /// Only integration bridges have rows.
-pub fn is_integration_bridge(node_id: &str) -> bool {
+fn is_integration_bridge(node_id: &str) -> bool {
     node_id.rsplit_once("/bridge/").is_some_and(|(_, bridge)| bridge == INTEGRATION_BRIDGE)
 }
 
@@ -309,15 +341,4 @@ fn ipv4(fields: &Fields, leaf: SchemaId) -> Option<Ipv4Addr> {
 /// A MAC address that a pod may have.
 fn unicast(text: &str) -> Option<MacAddr> {
     text.parse().ok().filter(|mac: &MacAddr| !mac.is_group() && !mac.is_zero())
-}
-
-/// An address that a pod or a tunnel may have: unicast, and none of 0/8 (RFC 1122) or 127/8.
-pub fn usable(address: Ipv4Addr) -> bool {
-    let [first, ..] = address.octets();
-    !matches!(first, 0 | 127 | 224..=255)
-}
-
-/// The path of a pod's entry, for messages.
-pub fn pod_path(names: &Names, uid: &Arc<str>) -> DataPath {
-    DataPath::root().child(names.pod.coe).entry(names.pod.pods, text_key(uid))
 }

@@ -9,8 +9,7 @@ use super::apply::{Entry, Model, Work, remove_from};
 use super::claims::{Claim, Claimant};
 use super::ids::{Allocator, Pool};
 use super::interface::{Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
-use super::read::usable;
-use super::rows::{Network, Pod, PodInterface, Port};
+use super::rows::{Network, Pod, PodInterface, Port, usable};
 use super::status::Reason;
 use crate::net::{Dpid, LportTag};
 

@@ -108,6 +108,25 @@ pub struct Port {
     pub is_tunnel: bool,
 }
 
+/// A row as it is now, under its key; `None` where it is gone or says nothing that matters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Row {
+    Pod(Arc<str>, Option<Pod>),
+    K8sNode(Arc<str>, Option<K8sNode>),
+    Network(Arc<str>, Option<Network>),
+    /// By interface name.
+    Lease(Arc<str>, Option<Lease>),
+    /// By node id.
+    Bridge(Arc<str>, Option<Bridge>),
+    Port(PortId, Option<Port>),
+}
+
+/// Other unicast addresses than these cannot be given to a pod or tunnel: none of 0/8 (RFC 1122) and 127/8.
+pub fn usable(address: Ipv4Addr) -> bool {
+    let [first, ..] = address.octets();
+    !matches!(first, 0 | 127 | 224..=255)
+}
+
 impl Pod {
     pub fn interface(&self, uid: &str) -> Option<&PodInterface> {
         self.interfaces.iter().find(|interface| &*interface.uid == uid)

@@ -20,8 +20,8 @@ pub struct Elan {
     pub vni: Option<Vni>,
     /// With the network type each asks for; the first one's type is shown.
     pub interfaces: BTreeMap<InterfaceId, NetworkType>,
-    /// Attached interfaces by switch.
-    pub members: BTreeMap<Dpid, BTreeSet<LportTag>>,
+    /// Attached interfaces by switch and logical port tag.
+    pub members: BTreeMap<Dpid, BTreeMap<LportTag, InterfaceId>>,
 }
 
 /// A `vpn-instance`: the interfaces of one namespace. It exists while it has interfaces.
@@ -61,6 +61,17 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// The lowest tag that belongs to the chunk; it may be nobody's.
+    pub fn first(&self) -> LportTag {
+        Chunk::first_of(self.number)
+    }
+
+    /// The lowest tag of the chunk with this number.
+    pub fn first_of(number: u32) -> LportTag {
+        LportTag(number << CHUNK_BITS)
+    }
+
+    /// The number of the chunk a tag belongs to.
     pub fn number_of(lport: LportTag) -> u32 {
         lport.0 >> CHUNK_BITS
     }
@@ -79,7 +90,10 @@ impl Elan {
     pub fn chunk(&self, dpid: Dpid, number: u32) -> impl Iterator<Item = LportTag> + '_ {
         let first = LportTag(number << CHUNK_BITS);
         let next = LportTag((number + 1) << CHUNK_BITS);
-        self.members.get(&dpid).into_iter().flat_map(move |members| members.range(first..next).copied())
+        self.members
+            .get(&dpid)
+            .into_iter()
+            .flat_map(move |members| members.range(first..next).map(|(lport, _)| *lport))
     }
 
     /// Numbers of the chunks that have members on a switch, ascending.
@@ -87,7 +101,7 @@ impl Elan {
         let mut numbers = Vec::new();
         let Some(members) = self.members.get(&dpid) else { return numbers };
         let mut next = LportTag(0);
-        while let Some(lport) = members.range(next..).next() {
+        while let Some((lport, _)) = members.range(next..).next() {
             let number = Chunk::number_of(*lport);
             numbers.push(number);
             next = LportTag((number + 1) << CHUNK_BITS);
