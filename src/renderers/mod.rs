@@ -1,1 +1,86 @@
-//! Placeholder.
+//! From the model to flows, groups, meters and derived nodes: one folder a feature, pure functions.
+//!
+//! A [`Renderer`] says which of its keys a commit may concern (`affected`) and what one key contributes, computed
+//! from scratch (`render`). It never looks at the event. [`Engine`] keeps what each key rendered last, so that the
+//! difference is exact; it runs inside the commit, one renderer after the other in the order of [`all`].
+//!
+//! | folder    | tables                 | keys                                   |
+//! |-----------|------------------------|----------------------------------------|
+//! | base      | the miss flows of all  | switch                                 |
+//! | coe       | (derived nodes)        | pod, interface, ELAN, VPN              |
+//! | interface | 0, 17, 220             | interface, switch (its tunnel port)    |
+//! | tunnel    | 36                     | ELAN on a switch, VPN on a switch      |
+//! | elan      | 48, 50, 51, 52, 55     | interface, ELAN on a switch, chunk     |
+//! | vpn       | 19, 21                 | interface, VPN on a switch, gateway    |
+//! | arp       | 43, 81                 | interface, gateway                     |
+//! | dhcp      | 60                     | interface                              |
+
+mod arp;
+mod base;
+mod coe;
+mod dhcp;
+mod difference;
+mod elan;
+mod ids;
+mod interface;
+mod key;
+mod nodes;
+mod recipes;
+mod rendered;
+mod tunnel;
+mod vpn;
+mod workshop;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use ids::{POOLS, PoolRange};
+pub use key::Key;
+pub use rendered::Rendered;
+
+use crate::model::{Model, Touched};
+use crate::schema::Schema;
+
+/// One feature: what it contributes to the switches and to the derived layers.
+pub trait Renderer: Send {
+    /// The feature's name, as in cookies and logs.
+    fn name(&self) -> &'static str;
+
+    /// Keys that may look different now. May name too many, never too few; repeats do no harm.
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>);
+
+    /// Everything this key contributes. Nothing, if there is no such thing (any more).
+    fn render(&self, key: &Key, model: &Model, out: &mut Rendered);
+}
+
+/// All features, in the order they run.
+pub fn all(schema: &Schema) -> Vec<Box<dyn Renderer>> {
+    let mut all = switching();
+    all.extend(deriving(schema));
+    all
+}
+
+/// What goes to switches.
+fn switching() -> Vec<Box<dyn Renderer>> {
+    vec![
+        Box::new(base::Base),
+        Box::new(interface::Interfaces),
+        Box::new(tunnel::Tunnels),
+        Box::new(elan::Elans),
+        Box::new(vpn::Vpns),
+        Box::new(arp::Arp),
+        Box::new(dhcp::Dhcp),
+    ]
+}
+
+/// What goes to the derived layers.
+fn deriving(schema: &Schema) -> Vec<Box<dyn Renderer>> {
+    vec![
+        Box::new(coe::Coe::new(schema)),
+        Box::new(interface::InterfaceStates::new(schema)),
+        Box::new(tunnel::TunnelStates::new(schema)),
+        Box::new(vpn::Prefixes::new(schema)),
+    ]
+}

@@ -1,0 +1,69 @@
+//! Table 81.
+
+use std::net::Ipv4Addr;
+
+use crate::net::{ElanTag, LportTag, MacAddr, VpnId};
+use crate::pipeline::actions::{answer_arp, egress_to_sender, resubmit};
+use crate::pipeline::matches::{arp_request, arp_tpa, elan_tag, lport, vpn_id};
+use crate::pipeline::{ARP_CHECK, ARP_RESPONDER, EGRESS_DISPATCHER, ELAN_BASE, Flow, Owner, owners};
+
+/// The only flow of table 43 beside its miss.
+const REQUEST: u16 = 100;
+/// A pod's question for its own address goes unanswered: beats all answers.
+const OWN: u16 = 110;
+/// An answer with the pod's own MAC, within its ELAN: beats the proxy.
+const IN_ELAN: u16 = 105;
+/// An answer with the gateway's MAC, for the gateway or for a pod of another ELAN.
+const ROUTED: u16 = 100;
+
+type Owned = Owner<owners::Arp>;
+
+/// Requests go to the responder; all else goes on to the ELAN by the miss.
+pub(super) fn requests(owner: &Owned) -> Flow {
+    Flow::table(ARP_CHECK).priority(REQUEST).matching(arp_request()).goto(ARP_RESPONDER).owned_by(owner)
+}
+
+/// Probes and announcements of a pod's own address are flooded like any other frame.
+pub(super) fn own_address(port: LportTag, address: Ipv4Addr, owner: &Owned) -> Flow {
+    Flow::table(ARP_RESPONDER)
+        .priority(OWN)
+        .tagged(tag(address))
+        .matching([lport(port), arp_tpa(address)])
+        .matching(arp_request())
+        .then([resubmit(ELAN_BASE)])
+        .owned_by(owner)
+}
+
+/// Somebody of the same ELAN asks for this pod.
+pub(super) fn answer_in_elan(elan: ElanTag, address: Ipv4Addr, mac: MacAddr, owner: &Owned) -> Flow {
+    Flow::table(ARP_RESPONDER)
+        .priority(IN_ELAN)
+        .tagged(tag(address))
+        .matching([elan_tag(elan), arp_tpa(address)])
+        .matching(arp_request())
+        .then(answer_arp(mac, address))
+        .then([egress_to_sender(), resubmit(EGRESS_DISPATCHER)])
+        .owned_by(owner)
+}
+
+/// Somebody of the same VPN, but another ELAN, asks for this pod: the way leads through the gateway.
+pub(super) fn answer_as_proxy(vpn: VpnId, address: Ipv4Addr, gateway: MacAddr, owner: &Owned) -> Flow {
+    answer_for_gateway(vpn, address, gateway, owner)
+}
+
+/// Somebody asks for the gateway; the request never leaves the switch.
+pub(super) fn answer_for_gateway(vpn: VpnId, address: Ipv4Addr, gateway: MacAddr, owner: &Owned) -> Flow {
+    Flow::table(ARP_RESPONDER)
+        .priority(ROUTED)
+        .tagged(tag(address))
+        .matching([vpn_id(vpn), arp_tpa(address)])
+        .matching(arp_request())
+        .then(answer_arp(gateway, address))
+        .then([egress_to_sender(), resubmit(EGRESS_DISPATCHER)])
+        .owned_by(owner)
+}
+
+/// 255 and the address as a number, as in netvirt; the lport is not part of it, since one flow serves all askers.
+fn tag(address: Ipv4Addr) -> u32 {
+    255_u32.wrapping_add(address.to_bits())
+}

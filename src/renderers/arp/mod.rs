@@ -1,0 +1,71 @@
+//! ARP answered by the switch. Tables 43 and 81.
+//!
+//! A request goes from 43 to 81. There the switch answers for the gateway and for every pod of the asker's VPN: with
+//! the pod's own MAC within its ELAN, with the gateway's MAC otherwise (proxy: the packet will be routed). A pod that
+//! asks for its own address hears no answer, so that duplicate detection works. What nobody answers is flooded.
+
+mod flows;
+
+use super::key::{
+    elans_respanned, gateways_of_vpn, interfaces_of_elan, interfaces_of_vpn, touched_interfaces,
+    vpns_respanned,
+};
+use super::{Key, Rendered, Renderer};
+use crate::model::{InterfaceId, Model, Touched};
+use crate::pipeline::Owner;
+
+/// The feature.
+pub struct Arp;
+
+impl Renderer for Arp {
+    fn name(&self) -> &'static str {
+        "arp"
+    }
+
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+        touched_interfaces(touched, keys);
+        keys.extend(touched.switches.iter().copied().map(Key::Switch));
+        keys.extend(touched.gateways.iter().cloned().map(|(vpn, address)| Key::Gateway(vpn, address)));
+        for name in elans_respanned(touched, model) {
+            interfaces_of_elan(name, model, keys);
+        }
+        for name in vpns_respanned(touched, model) {
+            interfaces_of_vpn(name, model, keys);
+            gateways_of_vpn(name, model, keys);
+        }
+    }
+
+    fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
+        match key {
+            Key::Interface(id) => interface(id, model, out),
+            Key::Gateway(name, address) if model.is_gateway(name, *address) => {
+                let Some(vpn) = model.vpn(name) else { return };
+                if let (Some(id), Some(mac)) = (vpn.id, vpn.gateway_mac()) {
+                    let answer = flows::answer_for_gateway(id, *address, mac, &Owner::new(name));
+                    out.shared_flow(vpn.members.keys().copied(), answer);
+                }
+            }
+            Key::Switch(dpid) if model.switch(*dpid).is_some() => {
+                out.flow(*dpid, flows::requests(&Owner::new("switch")));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Answers for one pod, wherever somebody of its VPN may ask.
+fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
+    let Some(interface) = model.interface(id) else { return };
+    let (Some((identity, lport, attachment)), Some(address)) = (interface.plugged(), interface.address)
+    else {
+        return;
+    };
+    let (Some(elan), Some(vpn)) = (model.elan(&identity.elan), model.vpn(&identity.vpn)) else { return };
+    let (Some(tag), Some(vpn_id), Some(gateway)) = (elan.tag, vpn.id, vpn.gateway_mac()) else { return };
+    let owner = Owner::new(&identity.name);
+    out.flow(attachment.dpid, flows::own_address(lport, address, &owner));
+    let own_elan = flows::answer_in_elan(tag, address, attachment.mac, &owner);
+    out.shared_flow(elan.members.keys().copied(), own_elan);
+    let proxy = flows::answer_as_proxy(vpn_id, address, gateway, &owner);
+    out.shared_flow(vpn.members.keys().copied(), proxy);
+}

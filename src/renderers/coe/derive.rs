@@ -1,0 +1,159 @@
+//! The derived nodes, one function for each kind of key.
+
+use std::sync::Arc;
+
+use super::super::Rendered;
+use super::super::nodes::Build;
+use super::Coe;
+use crate::datastore::Store;
+use crate::model::{Identity, Interface, InterfaceId, Model, NetworkType, Pool};
+use crate::net::{Dpid, VpnId};
+use crate::schema::Value;
+
+/// `l2vlan-mode`: trunk. Source: odl-interface.
+const TRUNK: i32 = 3;
+/// `type` of a VPN instance: l3. Source: l3vpn.
+const L3: i32 = 0;
+/// `associated-subnet-type`: V4Subnet. Source: l3vpn.
+const V4_SUBNET: i32 = 0;
+/// `adjacency_type`: primary-adjacency. Source: odl-l3vpn.
+const PRIMARY_ADJACENCY: i32 = 0;
+/// The number before the colon of all our route distinguishers. Source: netvirt, `opendaylight-rd-ranges`.
+const ROUTE_DISTINGUISHER_ADMIN: u32 = 100;
+
+impl Coe {
+    /// A pod without interfaces has nothing else to carry its status.
+    pub(super) fn pod(&self, uid: &str, model: &Model, out: &mut Rendered) {
+        if let Some(pod) = model.pod(uid)
+            && pod.interfaces.is_empty()
+        {
+            self.status.bare_pod(pod, out);
+        }
+    }
+
+    pub(super) fn interface(&self, id: &InterfaceId, model: &Model, out: &mut Rendered) {
+        let Some(interface) = model.interface(id) else { return };
+        self.status.interface(model.pod(&id.pod), interface, out);
+        let Some(identity) = &interface.identity else { return };
+        self.ietf_interface(interface, identity, out);
+        self.elan_interface(interface, identity, out);
+        self.vpn_interface(interface, identity, out);
+        let (path, build) = self.names.pod_identifier.entry([text(&identity.name)]);
+        let pod = format!("/pod:coe/pods[uid='{}']", id.pod);
+        out.node(Store::Operational, path, build.leaf(self.names.pod_uuid, Value::text(pod)).node());
+    }
+
+    fn ietf_interface(&self, interface: &Interface, identity: &Identity, out: &mut Rendered) {
+        let names = &self.names;
+        let (path, build) = names.interface.entry([text(&identity.name)]);
+        let port = interface.attachment.as_ref().map(|attachment| text(&attachment.port));
+        let node = build
+            .leaf_if(names.interface_type, names.l2vlan.map(Value::Identity))
+            .leaf(names.enabled, Value::Bool(true))
+            .leaf(names.l2vlan_mode, Value::Enum(TRUNK))
+            .leaf_if(names.parent_interface, port);
+        out.node(Store::Config, path, node.node());
+    }
+
+    fn elan_interface(&self, interface: &Interface, identity: &Identity, out: &mut Rendered) {
+        let names = &self.names;
+        let (path, mut build) = names.elan_interface.entry([text(&identity.name)]);
+        build = build.leaf(names.elan_instance_name, text(&identity.elan));
+        if let Some(attachment) = &interface.attachment {
+            let address = interface.address.map(|address| Value::text(address.to_string()));
+            let mac = Value::text(attachment.mac.to_string());
+            build = build
+                .child(names.static_mac_entries.only([mac], |entry| entry.leaf_if(names.ip_prefix, address)));
+        }
+        out.node(Store::Config, path, build.node());
+    }
+
+    fn vpn_interface(&self, interface: &Interface, identity: &Identity, out: &mut Rendered) {
+        let names = &self.names;
+        let (path, mut build) = names.vpn_interface.entry([text(&identity.name)]);
+        let subnet_type = Value::Enum(V4_SUBNET);
+        build =
+            build
+                .child(names.vpn_instance_names.only([text(&identity.vpn)], |entry| {
+                    entry.leaf(names.associated_subnet_type, subnet_type)
+                }))
+                .leaf(names.router_interface, Value::Bool(false));
+        if let Some(attachment) = &interface.attachment {
+            let Dpid(dpid) = attachment.dpid;
+            build = build.leaf(names.vpn_interface_dpn, Value::Uint(dpid));
+        }
+        if let Some(address) = interface.address {
+            let mac = interface.attachment.as_ref().map(|attachment| Value::text(attachment.mac.to_string()));
+            let gateway = interface.gateway.map(|gateway| Value::text(gateway.address.to_string()));
+            let prefix = Value::text(format!("{address}/32"));
+            build = build.child(names.adjacency.only([prefix], |entry| {
+                entry
+                    .leaf_if(names.adjacency_mac, mac)
+                    .leaf(names.adjacency_type, Value::Enum(PRIMARY_ADJACENCY))
+                    .leaf_if(names.subnet_gateway_ip, gateway)
+            }));
+        }
+        out.node(Store::Config, path, build.node());
+    }
+
+    pub(super) fn elan(&self, name: &Arc<str>, model: &Model, out: &mut Rendered) {
+        let names = &self.names;
+        let Some(elan) = model.elan(name) else { return };
+        let network_type = elan.interfaces.values().next().copied().unwrap_or_default();
+        let segment_type = match network_type {
+            NetworkType::Flat => names.segment_types[0],
+            NetworkType::Vlan => names.segment_types[1],
+            NetworkType::Vxlan => names.segment_types[2],
+            NetworkType::Gre => names.segment_types[3],
+        };
+        let tag = elan.tag.map(|tag| Value::Uint(tag.0.into()));
+        let (path, build) = names.elan_instance.entry([text(name)]);
+        let node = build
+            .leaf_if(names.elan_tag, tag.clone())
+            .leaf_if(names.segment_type, segment_type.map(Value::Identity))
+            .leaf_if(names.segmentation_id, elan.vni.map(|vni| Value::Uint(vni.0.into())))
+            .leaf(names.external, Value::Bool(false));
+        out.node(Store::Config, path, node.node());
+        let (path, build) = names.elan_state.entry([text(name)]);
+        out.node(Store::Operational, path, build.node());
+        if let Some(tag) = tag {
+            let (path, build) = names.elan_tag_name.entry([tag]);
+            out.node(Store::Operational, path, build.leaf(names.elan_tag_name_name, text(name)).node());
+        }
+    }
+
+    pub(super) fn vpn(&self, name: &Arc<str>, model: &Model, out: &mut Rendered) {
+        let names = &self.names;
+        let Some(vpn) = model.vpn(name) else { return };
+        let distinguisher = vpn.id.map(route_distinguisher);
+        let (path, build) = names.vpn_instance.entry([text(name)]);
+        let family = Build::default().leaf_list(names.route_distinguisher, distinguisher.clone());
+        let node = build
+            .leaf(names.vpn_type, Value::Enum(L3))
+            .leaf_if(names.l3vni, vpn.l3_vni.map(|vni| Value::Uint(vni.0.into())))
+            .container(names.ipv4_family, family);
+        out.node(Store::Config, path, node.node());
+        let (Some(VpnId(id)), Some(distinguisher)) = (vpn.id, distinguisher) else { return };
+        let (path, build) = names.name_to_vpn_id.entry([text(name)]);
+        let node = build
+            .leaf(names.name_to_vpn_id_id, Value::Uint(id.into()))
+            .leaf(names.name_to_vpn_id_vrf, distinguisher.clone());
+        out.node(Store::Config, path, node.node());
+        let (path, build) = names.vpn_id_to_name.entry([Value::Uint(id.into())]);
+        let node = build
+            .leaf(names.vpn_id_to_name_name, text(name))
+            .leaf(names.vpn_id_to_name_vrf, distinguisher)
+            .leaf(names.vpn_id_to_name_external, Value::Bool(true));
+        out.node(Store::Config, path, node.node());
+    }
+}
+
+/// One route distinguisher for each VPN, `100:1` for the first.
+fn route_distinguisher(VpnId(id): VpnId) -> Value {
+    let number = id - Pool::Vpn.range().first + 1;
+    Value::text(format!("{ROUTE_DISTINGUISHER_ADMIN}:{number}"))
+}
+
+fn text(text: &Arc<str>) -> Value {
+    Value::Text(text.clone())
+}

@@ -1,0 +1,54 @@
+//! What pods mean in netvirt's terms. Owns no table; derives nodes that everybody can read.
+//!
+//! | from            | to                                                                                        |
+//! |-----------------|-------------------------------------------------------------------------------------------|
+//! | node, namespace | `elan-instance`, `elan-tag-name-map`, `elan-state`                                        |
+//! | namespace       | `vpn-instance`, `vpn-instance-to-vpn-id`, `vpn-id-to-vpn-instance`, `vpn-instance-op-data` |
+//! | pod interface   | ietf `interface`, `elan-interface`, `vpn-interface`, `pod-identifier`, its status         |
+//! | pod             | its status while it has no interface                                                      |
+
+mod derive;
+mod names;
+mod status;
+
+use names::Names;
+
+use super::key::touched_interfaces;
+use super::{Key, Rendered, Renderer};
+use crate::model::{Model, Touched};
+use crate::schema::Schema;
+
+/// The feature.
+pub struct Coe {
+    names: Names,
+    status: status::Names,
+}
+
+impl Coe {
+    pub fn new(schema: &Schema) -> Coe {
+        Coe { names: Names::of(schema), status: status::Names::of(schema) }
+    }
+}
+
+impl Renderer for Coe {
+    fn name(&self) -> &'static str {
+        "coe"
+    }
+
+    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+        touched_interfaces(touched, keys);
+        keys.extend(touched.pods.iter().cloned().map(Key::Pod));
+        keys.extend(touched.elans.iter().cloned().map(Key::Elan));
+        keys.extend(touched.vpns.iter().cloned().map(Key::Vpn));
+    }
+
+    fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
+        match key {
+            Key::Pod(uid) => self.pod(uid, model, out),
+            Key::Interface(id) => self.interface(id, model, out),
+            Key::Elan(name) => self.elan(name, model, out),
+            Key::Vpn(name) => self.vpn(name, model, out),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What each pod interface waits for: `/coeus-status:objects`.
+
+use std::net::Ipv4Addr;
+
+use super::super::Rendered;
+use super::super::nodes::{Build, ListAt};
+use crate::datastore::Store;
+use crate::model::{GatewaySource, Interface, Pod, Reason};
+use crate::schema::{DataPath, Schema, SchemaId, Value};
+
+/// `state`, in the order of the model.
+const PENDING: i32 = 0;
+const DESIRED: i32 = 1;
+
+pub(super) struct Names {
+    object: ListAt,
+    pod_uid: SchemaId,
+    pod_name: SchemaId,
+    namespace: SchemaId,
+    state: SchemaId,
+    reason: SchemaId,
+    address: SchemaId,
+    mac_address: SchemaId,
+    gateway: SchemaId,
+    gateway_source: SchemaId,
+    switch: SchemaId,
+    port: SchemaId,
+}
+
+impl Names {
+    /// # Panics
+    /// When the models lack a node: they are part of the program.
+    pub fn of(schema: &Schema) -> Names {
+        let id = |leaf: &str| schema.resolve(&format!("/coeus-status:objects/object/{leaf}"));
+        Names {
+            object: ListAt::new(schema, "/coeus-status:objects/object"),
+            pod_uid: id("pod-uid"),
+            pod_name: id("pod-name"),
+            namespace: id("namespace"),
+            state: id("state"),
+            reason: id("reason"),
+            address: id("address"),
+            mac_address: id("mac-address"),
+            gateway: id("gateway"),
+            gateway_source: id("gateway-source"),
+            switch: id("switch"),
+            port: id("port"),
+        }
+    }
+
+    /// A pod without any interface.
+    pub fn bare_pod(&self, pod: &Pod, out: &mut Rendered) {
+        let (path, build) = self.object.entry([Value::Text(pod.uid.clone())]);
+        let build = self.pod(build, pod).leaf(self.state, Value::Enum(PENDING));
+        let node = build.leaf_list(self.reason, [Value::text(Reason::NoInterface.to_string())]);
+        out.node(Store::Operational, path, node.node());
+    }
+
+    /// One interface: its state, why, and what is known of it.
+    pub fn interface(&self, pod: Option<&Pod>, interface: &Interface, out: &mut Rendered) {
+        let (path, mut build) = self.entry(interface);
+        if let Some(pod) = pod {
+            build = self.pod(build, pod);
+        }
+        let state = if interface.pending.is_empty() { DESIRED } else { PENDING };
+        let reasons = interface.pending.iter().chain(&interface.notes);
+        let address = |address: Ipv4Addr| Value::text(address.to_string());
+        build = build
+            .leaf(self.state, Value::Enum(state))
+            .leaf_list(self.reason, reasons.map(|reason| Value::text(reason.to_string())))
+            .leaf_if(self.address, interface.address.map(address));
+        if let Some(gateway) = interface.gateway {
+            let source = match gateway.source {
+                GatewaySource::Pool => 0,
+                GatewaySource::PodCidr => 1,
+                GatewaySource::Assumed => 2,
+            };
+            build = build
+                .leaf(self.gateway, address(gateway.address))
+                .leaf(self.gateway_source, Value::Enum(source));
+        }
+        if let Some(attachment) = &interface.attachment {
+            build = build
+                .leaf(self.mac_address, Value::text(attachment.mac.to_string()))
+                .leaf(self.switch, Value::text(attachment.dpid.to_string()))
+                .leaf(self.port, Value::Text(attachment.port.clone()));
+        }
+        out.node(Store::Operational, path, build.node());
+    }
+
+    fn entry(&self, interface: &Interface) -> (DataPath, Build) {
+        let name = match &interface.identity {
+            Some(identity) => Value::Text(identity.name.clone()),
+            None => Value::text(interface.id.to_string()),
+        };
+        self.object.entry([name])
+    }
+
+    fn pod(&self, build: Build, pod: &Pod) -> Build {
+        build
+            .leaf(self.pod_uid, Value::Text(pod.uid.clone()))
+            .leaf_if(self.pod_name, pod.name.clone().map(Value::Text))
+            .leaf_if(self.namespace, pod.namespace.clone().map(Value::Text))
+    }
+}

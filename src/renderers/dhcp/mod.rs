@@ -1,0 +1,30 @@
+//! DHCP requests of ports that an allocation pool serves come to the controller, metered. Table 60.
+
+mod flows;
+
+use super::key::touched_interfaces;
+use super::{Key, Rendered, Renderer};
+use crate::model::{Model, Touched};
+use crate::pipeline::Owner;
+
+/// The feature.
+pub struct Dhcp;
+
+impl Renderer for Dhcp {
+    fn name(&self) -> &'static str {
+        "dhcp"
+    }
+
+    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+        touched_interfaces(touched, keys);
+    }
+
+    fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
+        let Key::Interface(id) = key else { return };
+        let Some(interface) = model.interface(id).filter(|interface| interface.dhcp) else { return };
+        let Some((identity, lport, attachment)) = interface.plugged() else { return };
+        let owner = Owner::new(&identity.name);
+        out.meter(attachment.dpid, flows::rate(lport, &owner));
+        out.flow(attachment.dpid, flows::punt(lport, &owner));
+    }
+}

@@ -1,0 +1,33 @@
+//! The pools that numbers come from.
+
+use crate::model::Pool;
+
+/// Name and range of a pool. Names as in genius and netvirt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolRange {
+    pub pool: Pool,
+    pub name: &'static str,
+    pub first: u32,
+    pub last: u32,
+}
+
+/// All pools. Elan tags stop at 65000 to fit 16 bits, lport tags fit both 20 bits and a meter id; VPN ids and VNIs
+/// share no number. Source: netvirt `elan.ids.pool`, `vpnservices`, `opendaylight-vni-ranges`; genius `interfaces`.
+pub const POOLS: [PoolRange; 4] = [
+    PoolRange { pool: Pool::Interfaces, name: "interfaces", first: 1, last: 65_535 },
+    PoolRange { pool: Pool::Elan, name: "elan.ids.pool", first: 5_000, last: 65_000 },
+    PoolRange { pool: Pool::Vpn, name: "vpnservices", first: 100_000, last: 130_000 },
+    PoolRange { pool: Pool::Vni, name: "opendaylight-vni-ranges", first: 70_000, last: 99_999 },
+];
+
+impl Pool {
+    /// The pool's range and name.
+    pub fn range(self) -> &'static PoolRange {
+        match self {
+            Pool::Interfaces => &POOLS[0],
+            Pool::Elan => &POOLS[1],
+            Pool::Vpn => &POOLS[2],
+            Pool::Vni => &POOLS[3],
+        }
+    }
+}

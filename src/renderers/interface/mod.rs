@@ -1,0 +1,63 @@
+//! Ports become logical ports, and logical ports ports again.
+//!
+//! ```text
+//! in_port ─► 0 lport ─► 17 dispatcher ─► dhcp 60 · l3vpn 19 · elan 43        reg6 ─► 220 ─► output
+//!            └ tunnel port ─► 36
+//! ```
+//! Tables 0, 17 and 220; derived: `interfaces-state`.
+
+mod derive;
+mod flows;
+
+pub use derive::InterfaceStates;
+
+use super::key::touched_interfaces;
+use super::{Key, Rendered, Renderer};
+use crate::model::{Model, Touched};
+use crate::pipeline::Owner;
+
+/// The feature's flows.
+pub struct Interfaces;
+
+impl Renderer for Interfaces {
+    fn name(&self) -> &'static str {
+        "interface"
+    }
+
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+        touched_interfaces(touched, keys);
+        keys.extend(touched.switches.iter().copied().map(Key::Switch));
+        for vpn in &touched.vpns {
+            super::key::interfaces_of_vpn(vpn, model, keys);
+        }
+        for elan in &touched.elans {
+            super::key::interfaces_of_elan(elan, model, keys);
+        }
+    }
+
+    fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
+        match key {
+            Key::Interface(id) => {
+                let Some(interface) = model.interface(id) else { return };
+                let Some((identity, lport, attachment)) = interface.plugged() else { return };
+                let (Some(elan), Some(vpn)) = (model.elan(&identity.elan), model.vpn(&identity.vpn)) else {
+                    return;
+                };
+                let (Some(elan), Some(vpn)) = (elan.tag, vpn.id) else { return };
+                let owner = Owner::new(&identity.name);
+                out.flow(attachment.dpid, flows::ingress(attachment.ofport, lport, &owner));
+                for flow in flows::dispatch(lport, elan, vpn, interface.dhcp, &owner) {
+                    out.flow(attachment.dpid, flow);
+                }
+                out.flow(attachment.dpid, flows::egress(lport, attachment.ofport, &owner));
+            }
+            Key::Switch(dpid) => {
+                let Some((lport, tunnel)) = model.tunnel(*dpid) else { return };
+                let owner = Owner::new(&format!("tunnel {dpid}"));
+                out.flow(*dpid, flows::tunnel_ingress(tunnel.ofport, lport, &owner));
+                out.flow(*dpid, flows::egress(lport, tunnel.ofport, &owner));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,79 @@
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use crate::model::{Chunk, InterfaceId, Model, Touched};
+use crate::net::Dpid;
+
+/// A thing that a renderer renders on its own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Key {
+    Pod(Arc<str>),
+    Interface(InterfaceId),
+    Elan(Arc<str>),
+    Vpn(Arc<str>),
+    Switch(Dpid),
+    ElanOnSwitch(Arc<str>, Dpid),
+    VpnOnSwitch(Arc<str>, Dpid),
+    Chunk(Chunk),
+    /// A router address of a VPN.
+    Gateway(Arc<str>, Ipv4Addr),
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Key::Pod(uid) => write!(f, "pod {uid}"),
+            Key::Interface(id) => write!(f, "interface {id}"),
+            Key::Elan(name) => write!(f, "elan {name}"),
+            Key::Vpn(name) => write!(f, "vpn {name}"),
+            Key::Switch(dpid) => write!(f, "switch {dpid}"),
+            Key::ElanOnSwitch(name, dpid) => write!(f, "elan {name} on {dpid}"),
+            Key::VpnOnSwitch(name, dpid) => write!(f, "vpn {name} on {dpid}"),
+            Key::Chunk(chunk) => write!(f, "chunk {} of elan {} on {}", chunk.number, chunk.elan, chunk.dpid),
+            Key::Gateway(vpn, address) => write!(f, "gateway {address} of vpn {vpn}"),
+        }
+    }
+}
+
+/// Every touched interface.
+pub(super) fn touched_interfaces(touched: &Touched, keys: &mut Vec<Key>) {
+    keys.extend(touched.interfaces.iter().cloned().map(Key::Interface));
+}
+
+/// ELANs that stand differently towards other switches: their span, ids, or a switch in it changed.
+pub(super) fn elans_respanned<'a>(
+    touched: &'a Touched,
+    model: &'a Model,
+) -> impl Iterator<Item = &'a Arc<str>> {
+    let spans = touched.elan_spans.iter().map(|(name, _)| name);
+    spans.chain(&touched.elans).chain(touched.switches.iter().flat_map(|dpid| model.elans_on(*dpid)))
+}
+
+/// VPNs that stand differently towards other switches: their span, ids, or a switch in it changed.
+pub(super) fn vpns_respanned<'a>(
+    touched: &'a Touched,
+    model: &'a Model,
+) -> impl Iterator<Item = &'a Arc<str>> {
+    let spans = touched.vpn_spans.iter().map(|(name, _)| name);
+    spans.chain(&touched.vpns).chain(touched.switches.iter().flat_map(|dpid| model.vpns_on(*dpid)))
+}
+
+/// All interfaces of an ELAN.
+pub(super) fn interfaces_of_elan(name: &str, model: &Model, keys: &mut Vec<Key>) {
+    keys.extend(
+        model.elan(name).into_iter().flat_map(|elan| elan.interfaces.keys().cloned().map(Key::Interface)),
+    );
+}
+
+/// All interfaces of a VPN.
+pub(super) fn interfaces_of_vpn(name: &str, model: &Model, keys: &mut Vec<Key>) {
+    keys.extend(
+        model.vpn(name).into_iter().flat_map(|vpn| vpn.interfaces.iter().cloned().map(Key::Interface)),
+    );
+}
+
+/// All gateways of a VPN.
+pub(super) fn gateways_of_vpn(name: &Arc<str>, model: &Model, keys: &mut Vec<Key>) {
+    keys.extend(model.gateways(name).map(|address| Key::Gateway(name.clone(), address)));
+}

@@ -1,0 +1,188 @@
+//! Building nodes of the derived layers.
+
+use std::sync::Arc;
+
+use super::ids::POOLS;
+use crate::datastore::{DerivedEdit, IdChange, Store};
+use crate::schema::{DataPath, Entries, Fields, Key, Kind, List, Node, Schema, SchemaId, Value};
+
+/// A list and the path to it.
+#[derive(Clone, Debug)]
+pub(super) struct ListAt {
+    parent: DataPath,
+    list: SchemaId,
+    key: Vec<SchemaId>,
+}
+
+impl ListAt {
+    /// The list at a path such as `/elan:elan-instances/elan-instance`, outside other lists.
+    ///
+    /// # Panics
+    /// When the models have no such list.
+    pub fn new(schema: &Schema, path: &str) -> ListAt {
+        let list = schema.resolve(path);
+        ListAt { parent: containers_above(schema, list), list, key: keys(schema, list) }
+    }
+
+    /// The path of an entry, and a builder that holds its key leafs.
+    pub fn entry<const N: usize>(&self, key: [Value; N]) -> (DataPath, Build) {
+        entry(self.parent.clone(), self.list, &self.key, key)
+    }
+
+    /// The path of an entry of a list within an entry of this one.
+    pub fn inner<const N: usize>(&self, key: [Value; N]) -> DataPath {
+        self.parent.clone().entry(self.list, Key(key.into_iter().collect()))
+    }
+}
+
+/// A list within a list.
+#[derive(Clone, Debug)]
+pub(super) struct InnerList {
+    list: SchemaId,
+    key: Vec<SchemaId>,
+}
+
+impl InnerList {
+    pub fn new(schema: &Schema, path: &str) -> InnerList {
+        let list = schema.resolve(path);
+        InnerList { list, key: keys(schema, list) }
+    }
+
+    /// An entry below the entry at `parent`.
+    pub fn entry<const N: usize>(&self, parent: DataPath, key: [Value; N]) -> (DataPath, Build) {
+        entry(parent, self.list, &self.key, key)
+    }
+
+    /// The list with one entry, as a child of a node that is built.
+    pub fn only<const N: usize>(
+        &self,
+        key: [Value; N],
+        rest: impl FnOnce(Build) -> Build,
+    ) -> (SchemaId, Node) {
+        let (_, build) = entry(DataPath::root(), self.list, &self.key, key.clone());
+        let entries = Arc::from([(Key(key.into_iter().collect()), rest(build).fields())]);
+        (self.list, Node::List(List { entries: Entries::Few(entries) }))
+    }
+}
+
+fn entry<const N: usize>(
+    parent: DataPath,
+    list: SchemaId,
+    leafs: &[SchemaId],
+    key: [Value; N],
+) -> (DataPath, Build) {
+    let children = leafs.iter().copied().zip(key.iter().cloned().map(Node::Leaf)).collect();
+    (parent.entry(list, Key(key.into_iter().collect())), Build { children })
+}
+
+fn keys(schema: &Schema, list: SchemaId) -> Vec<SchemaId> {
+    match &schema.node(list).kind {
+        Kind::List { keys, .. } => keys.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn containers_above(schema: &Schema, node: SchemaId) -> DataPath {
+    let mut above = Vec::new();
+    let mut at = schema.node(node).parent;
+    while let Some(id) = at {
+        above.push(id);
+        at = schema.node(id).parent;
+    }
+    above.into_iter().rev().fold(DataPath::root(), DataPath::child)
+}
+
+/// A container or list entry under construction.
+#[derive(Debug, Default)]
+pub(super) struct Build {
+    children: Vec<(SchemaId, Node)>,
+}
+
+impl Build {
+    pub fn leaf(self, leaf: SchemaId, value: Value) -> Build {
+        self.child((leaf, Node::Leaf(value)))
+    }
+
+    pub fn leaf_if(self, leaf: SchemaId, value: Option<Value>) -> Build {
+        match value {
+            Some(value) => self.leaf(leaf, value),
+            None => self,
+        }
+    }
+
+    pub fn leaf_list(self, leaf_list: SchemaId, values: impl IntoIterator<Item = Value>) -> Build {
+        let values: Arc<[Value]> = values.into_iter().collect();
+        if values.is_empty() { self } else { self.child((leaf_list, Node::LeafList(values))) }
+    }
+
+    pub fn child(mut self, child: (SchemaId, Node)) -> Build {
+        self.children.push(child);
+        self
+    }
+
+    pub fn container(self, container: SchemaId, content: Build) -> Build {
+        self.child((container, content.node()))
+    }
+
+    pub fn fields(self) -> Arc<Fields> {
+        Arc::new(Fields::of(self.children))
+    }
+
+    pub fn node(self) -> Node {
+        Node::Container(self.fields())
+    }
+}
+
+/// The id pools as `/id-manager:id-pools` shows them.
+pub(super) struct IdNodes {
+    pool: ListAt,
+    entries: InnerList,
+    id_value: SchemaId,
+    block_size: SchemaId,
+    available: SchemaId,
+    start: SchemaId,
+    end: SchemaId,
+}
+
+impl IdNodes {
+    pub fn new(schema: &Schema) -> IdNodes {
+        let id = |leaf: &str| schema.resolve(&format!("/id-manager:id-pools/id-pool/{leaf}"));
+        IdNodes {
+            pool: ListAt::new(schema, "/id-manager:id-pools/id-pool"),
+            entries: InnerList::new(schema, "/id-manager:id-pools/id-pool/id-entries"),
+            id_value: id("id-entries/id-value"),
+            block_size: id("block-size"),
+            available: id("available-ids-holder"),
+            start: id("available-ids-holder/start"),
+            end: id("available-ids-holder/end"),
+        }
+    }
+
+    /// The pools themselves, without entries.
+    pub fn pools(&self) -> Vec<DerivedEdit> {
+        let edit = |range: &super::PoolRange| {
+            let (path, build) = self.pool.entry([Value::text(range.name)]);
+            let holder = Build::default()
+                .leaf(self.start, Value::Uint(range.first.into()))
+                .leaf(self.end, Value::Uint(range.last.into()));
+            let node = build.leaf(self.block_size, Value::Uint(1)).container(self.available, holder).node();
+            DerivedEdit { store: Store::Operational, path, node: Some(node) }
+        };
+        POOLS.iter().map(edit).collect()
+    }
+
+    /// Entries that came and went.
+    pub fn entries(&self, changes: &[IdChange]) -> Vec<DerivedEdit> {
+        let edit = |change: &IdChange| {
+            let pool = self.pool.inner([Value::text(&change.pool)]);
+            let (path, build) = self.entries.entry(pool, [Value::text(&change.key)]);
+            let node = change.id.map(|id| build.leaf_list(self.id_value, [Value::Uint(id.into())]).node());
+            DerivedEdit { store: Store::Operational, path, node }
+        };
+        changes
+            .iter()
+            .filter(|change| POOLS.iter().any(|range| range.name == change.pool))
+            .map(edit)
+            .collect()
+    }
+}

@@ -1,0 +1,263 @@
+//! Small worlds for tests, in phrases: `two_pods().on_one_node()`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use super::difference::Changes;
+use super::switching;
+use super::workshop::Workshop;
+use crate::model::{
+    AllocationPool, Allocator, Bridge, InterfaceId, K8sNode, Lease, Network, NetworkType, Pod, PodInterface,
+    Pool, Port, PortId, Reason, Row,
+};
+use crate::net::{Dpid, MacAddr, OfPort};
+use crate::pipeline::{Delta, SwitchTables};
+
+/// Ids for tests: lowest free first, no rest after release.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TestIds {
+    pub held: BTreeMap<(Pool, String), u32>,
+    /// Pools that are used up for the moment.
+    pub closed: BTreeSet<Pool>,
+}
+
+impl Allocator for TestIds {
+    fn allocate(&mut self, pool: Pool, key: &str) -> Option<u32> {
+        let key = (pool, key.to_owned());
+        if let Some(id) = self.held.get(&key) {
+            return Some(*id);
+        }
+        if self.closed.contains(&pool) {
+            return None;
+        }
+        let used: BTreeSet<u32> =
+            self.held.iter().filter(|(held, _)| held.0 == pool).map(|(_, id)| *id).collect();
+        let range = pool.range();
+        let id = (range.first..=range.last).find(|id| !used.contains(id))?;
+        self.held.insert(key, id);
+        Some(id)
+    }
+
+    fn release(&mut self, pool: Pool, key: &str) {
+        self.held.remove(&(pool, key.to_owned()));
+    }
+}
+
+/// Rows, and the renderers that follow them.
+pub struct World {
+    pub rows: BTreeMap<String, Row>,
+    pub workshop: Workshop,
+    pub ids: TestIds,
+    /// What the switches were told, put together from the differences alone.
+    pub told: BTreeMap<Dpid, SwitchTables>,
+}
+
+impl Default for World {
+    fn default() -> World {
+        World {
+            rows: BTreeMap::new(),
+            workshop: Workshop::new(switching()),
+            ids: TestIds::default(),
+            told: BTreeMap::new(),
+        }
+    }
+}
+
+impl World {
+    /// Puts rows in one commit. Answers what changed on the switches.
+    pub fn put(&mut self, rows: impl IntoIterator<Item = Row>) -> BTreeMap<Dpid, Delta> {
+        let rows: Vec<Row> = rows.into_iter().collect();
+        for row in &rows {
+            let (key, gone) = describe(row);
+            if gone {
+                self.rows.remove(&key);
+            } else {
+                self.rows.insert(key, row.clone());
+            }
+        }
+        let changes: Changes = self.workshop.apply(rows, &mut self.ids).finish();
+        let deltas = changes.deltas();
+        for (dpid, delta) in &deltas {
+            self.told.entry(*dpid).or_default().apply(delta);
+        }
+        self.told.retain(|_, tables| *tables != SwitchTables::default());
+        deltas
+    }
+
+    pub fn with(mut self, rows: impl IntoIterator<Item = Row>) -> World {
+        self.put(rows);
+        self
+    }
+
+    /// The same rows and ids, rendered in one go in another order.
+    pub fn from_scratch(&self, reversed: bool) -> World {
+        let mut world = World { ids: self.ids.clone(), ..World::default() };
+        let mut rows: Vec<Row> = self.rows.values().cloned().collect();
+        if reversed {
+            rows.reverse();
+        }
+        world.put(rows);
+        world
+    }
+
+    /// What a switch should hold, of one feature or (empty name) of all.
+    pub fn tables(&self, switch: u64, feature: &str) -> SwitchTables {
+        let mut tables = self.workshop.tables().remove(&Dpid(switch)).unwrap_or_default();
+        tables.flows.retain(|_, flow| feature.is_empty() || flow.owner.feature == feature);
+        tables.groups.retain(|_, group| feature.is_empty() || group.owner.feature == feature);
+        tables.meters.retain(|_, meter| feature.is_empty() || meter.owner.feature == feature);
+        tables
+    }
+
+    /// What a pod waits for.
+    pub fn pending(&self, pod: &str) -> Vec<Reason> {
+        let id = InterfaceId { pod: pod.into(), uid: pod.into() };
+        self.workshop.model.interface(&id).map(|interface| interface.pending.clone()).unwrap_or_default()
+    }
+}
+
+/// A key for the row, and whether it is gone.
+fn describe(row: &Row) -> (String, bool) {
+    match row {
+        Row::Pod(key, row) => (format!("pod {key}"), row.is_none()),
+        Row::K8sNode(key, row) => (format!("node {key}"), row.is_none()),
+        Row::Network(key, row) => (format!("network {key}"), row.is_none()),
+        Row::Lease(key, row) => (format!("lease {key}"), row.is_none()),
+        Row::Bridge(key, row) => (format!("bridge {key}"), row.is_none()),
+        Row::Port(key, row) => (format!("port {key:?}"), row.is_none()),
+    }
+}
+
+/// The node with this number: its tunnel address, also the host address of its pods.
+pub fn host(node: u64) -> Ipv4Addr {
+    Ipv4Addr::new(192, 168, 56, 10 + u8::try_from(node).unwrap())
+}
+
+pub fn node_id(node: u64) -> Arc<str> {
+    format!("ovsdb://uuid/{node}/bridge/br-int").into()
+}
+
+/// A switch with a tunnel port numbered 1.
+pub fn switch(node: u64) -> [Row; 2] {
+    let tunnel = PortId { node_id: node_id(node), name: "tun0".into() };
+    let port =
+        Port { id: tunnel.clone(), ofport: OfPort(1), iface_id: None, attached_mac: None, is_tunnel: true };
+    [bridge(node, Some(host(node))), Row::Port(tunnel, Some(port))]
+}
+
+pub fn bridge(node: u64, local_ip: Option<Ipv4Addr>) -> Row {
+    Row::Bridge(node_id(node), Some(Bridge { node_id: node_id(node), dpid: Dpid(node), local_ip }))
+}
+
+/// A pod as the watcher sends it; its uid is its name.
+pub fn pod(name: &str, namespace: &str, node: u64, address: Option<&str>) -> Row {
+    let interface = PodInterface {
+        uid: name.into(),
+        address: address.map(|address| address.parse().unwrap()),
+        network_id: None,
+        network_type: NetworkType::Vxlan,
+    };
+    let pod = Pod {
+        uid: name.into(),
+        name: Some(name.into()),
+        namespace: Some(namespace.into()),
+        host: Some(IpAddr::V4(host(node))),
+        mac: None,
+        bad_mac: None,
+        interfaces: vec![interface],
+    };
+    Row::Pod(name.into(), Some(pod))
+}
+
+pub fn no_pod(name: &str) -> Row {
+    Row::Pod(name.into(), None)
+}
+
+/// A port for the interface `iface` with that OpenFlow number; its MAC ends in the number.
+pub fn port(node: u64, iface: &str, ofport: u32) -> Row {
+    let id = port_id(node, iface);
+    let port = Port {
+        id: id.clone(),
+        ofport: OfPort(ofport),
+        iface_id: Some(iface.into()),
+        attached_mac: Some(mac(node, ofport)),
+        is_tunnel: false,
+    };
+    Row::Port(id, Some(port))
+}
+
+pub fn no_port(node: u64, iface: &str) -> Row {
+    Row::Port(port_id(node, iface), None)
+}
+
+fn port_id(node: u64, iface: &str) -> PortId {
+    PortId { node_id: node_id(node), name: format!("veth-{iface}").into() }
+}
+
+pub fn mac(node: u64, ofport: u32) -> MacAddr {
+    let [_, _, high, low] = ofport.to_be_bytes();
+    MacAddr([0x0a, 0, 0, u8::try_from(node).unwrap(), high, low])
+}
+
+/// A pool for a network.
+pub fn pool(network: &str, subnet: &str, gateway: Option<&str>) -> Row {
+    let pool = AllocationPool {
+        subnet: subnet.parse().unwrap(),
+        from: None,
+        to: None,
+        gateway: gateway.map(|address| address.parse().unwrap()),
+    };
+    Row::Network(network.into(), Some(Network { id: network.into(), pools: vec![pool] }))
+}
+
+pub fn no_pool(network: &str) -> Row {
+    Row::Network(network.into(), None)
+}
+
+pub fn lease(interface: &str, address: Option<&str>) -> Row {
+    let lease =
+        address.map(|address| Lease { interface: interface.into(), address: address.parse().unwrap() });
+    Row::Lease(interface.into(), lease)
+}
+
+/// The Kubernetes node of a switch.
+pub fn k8s_node(node: u64, pod_cidr: Option<&str>) -> Row {
+    let uid: Arc<str> = format!("node-{node}").into();
+    let row = K8sNode {
+        uid: uid.clone(),
+        internal: Some(IpAddr::V4(host(node))),
+        external: None,
+        pod_cidr: pod_cidr.map(|cidr| cidr.parse().unwrap()),
+    };
+    Row::K8sNode(uid, Some(row))
+}
+
+/// Two pods of a namespace, to be placed.
+pub struct TwoPods;
+
+pub fn two_pods() -> TwoPods {
+    TwoPods
+}
+
+impl TwoPods {
+    /// p1 and p2 of namespace blue on node 1.
+    pub fn on_one_node(self) -> World {
+        World::default()
+            .with(switch(1))
+            .with([k8s_node(1, Some("10.11.1.0/24"))])
+            .with([pod("p1", "blue", 1, Some("10.11.1.10")), port(1, "blue:p1", 10)])
+            .with([pod("p2", "blue", 1, Some("10.11.1.20")), port(1, "blue:p2", 11)])
+    }
+
+    /// p1 of blue on node 1, p2 of blue and p3 of red on node 2: the worked example of netvirt's reference.
+    pub fn on_two_nodes(self) -> World {
+        World::default()
+            .with(switch(1))
+            .with(switch(2))
+            .with([k8s_node(1, Some("10.11.1.0/24")), k8s_node(2, Some("10.11.2.0/24"))])
+            .with([pod("p1", "blue", 1, Some("10.11.1.10")), port(1, "blue:p1", 10)])
+            .with([pod("p2", "blue", 2, Some("10.11.2.10")), port(2, "blue:p2", 10)])
+            .with([pod("p3", "red", 2, Some("10.11.2.20")), port(2, "red:p3", 11)])
+    }
+}

@@ -1,0 +1,226 @@
+//! Laws over arbitrary edit sequences.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::super::testing::*;
+use crate::model::{Model, Pool, Port, Row};
+use crate::net::{Dpid, OfPort};
+use crate::pipeline::{SwitchTables, golden};
+
+/// Small ranges, so that edits meet.
+const NAMES: [&str; 4] = ["p1", "p2", "p3", "p4"];
+const NAMESPACES: [&str; 2] = ["blue", "red"];
+const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.10", "10.0.0.11", "0.147.0.7"];
+
+fn name() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&NAMES[..])
+}
+
+fn namespace() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&NAMESPACES[..])
+}
+
+fn address() -> impl Strategy<Value = Option<&'static str>> {
+    prop::option::of(prop::sample::select(&ADDRESSES[..]))
+}
+
+fn node() -> impl Strategy<Value = u64> {
+    1_u64..=3
+}
+
+/// A pod that may lack something, may have a second interface, and may want somebody else's MAC address.
+fn any_pod() -> impl Strategy<Value = Row> {
+    let parts =
+        (name(), name(), namespace(), node(), address(), any::<[bool; 4]>(), prop::option::of(1_u32..3));
+    parts.prop_map(|(uid, name, namespace, node, address, [named, hosted, second, spaced], wanted)| {
+        let Row::Pod(_, Some(mut pod)) = pod(uid, namespace, node, address) else { unreachable!() };
+        // The name of another pod, now and then.
+        pod.name = if named { Some(uid.into()) } else { Some(name.into()) };
+        pod.host = pod.host.filter(|_| hosted || named);
+        pod.namespace = pod.namespace.filter(|_| spaced || hosted || named);
+        pod.mac = wanted.map(|ofport| mac(9, ofport));
+        if second {
+            let mut further = pod.interfaces[0].clone();
+            further.uid = format!("{uid}-second").into();
+            further.address = None;
+            pod.interfaces.push(further);
+        }
+        Row::Pod(uid.into(), Some(pod))
+    })
+}
+
+fn any_port() -> impl Strategy<Value = Row> {
+    (node(), namespace(), name(), 9_u32..13, any::<bool>()).prop_map(
+        |(node, namespace, name, ofport, has_mac)| {
+            let Row::Port(id, Some(row)) = port(node, &format!("{namespace}:{name}"), ofport) else {
+                unreachable!()
+            };
+            Row::Port(id, Some(Port { attached_mac: row.attached_mac.filter(|_| has_mac), ..row }))
+        },
+    )
+}
+
+fn any_row() -> impl Strategy<Value = Row> {
+    let cidr = prop::sample::select(&[None, Some("10.0.0.0/24"), Some("10.0.0.0/28")][..]);
+    let gateway = prop::sample::select(&[None, Some("10.0.0.1"), Some("10.0.0.254")][..]);
+    let network = prop::sample::select(&["blue", "red", "192.168.56.11:blue"][..]);
+    prop_oneof![
+        6 => any_pod(),
+        2 => name().prop_map(no_pod),
+        6 => any_port(),
+        2 => (node(), namespace(), name()).prop_map(|(node, ns, name)| no_port(node, &format!("{ns}:{name}"))),
+        1 => (node(), cidr).prop_map(|(node, cidr)| k8s_node(node, cidr)),
+        1 => node().prop_map(|node| Row::K8sNode(format!("node-{node}").into(), None)),
+        1 => (network.clone(), gateway).prop_map(|(network, gateway)| pool(network, "10.0.0.0/24", gateway)),
+        1 => network.prop_map(no_pool),
+        1 => (namespace(), name(), address()).prop_map(|(ns, name, address)| lease(&format!("{ns}:{name}"), address)),
+        1 => (node(), any::<bool>()).prop_map(|(node, has_ip)| bridge(node, has_ip.then(|| host(node)))),
+        1 => node().prop_map(|node| Row::Bridge(node_id(node), None)),
+        1 => (node(), 1_u32..3).prop_map(|(node, ofport)| {
+            let [_, Row::Port(id, Some(port))] = switch(node) else { unreachable!() };
+            Row::Port(id, Some(Port { ofport: OfPort(ofport), ..port }))
+        }),
+        1 => node().prop_map(|node| {
+            let [_, Row::Port(id, _)] = switch(node) else { unreachable!() };
+            Row::Port(id, None)
+        }),
+    ]
+}
+
+/// Commits of a few rows each, after three switches came up.
+fn any_history() -> impl Strategy<Value = Vec<Vec<Row>>> {
+    let commits = prop::collection::vec(prop::collection::vec(any_row(), 1..4), 1..25);
+    commits.prop_map(|commits| (1..=3).map(|node| switch(node).to_vec()).chain(commits).collect())
+}
+
+/// Which ids the model's objects carry.
+fn ids_in_use(model: &Model) -> BTreeMap<(Pool, String), u32> {
+    let mut ids = BTreeMap::new();
+    for interface in model.interfaces() {
+        if let Some(identity) = &interface.identity {
+            ids.insert((Pool::Interfaces, identity.name.to_string()), identity.lport.unwrap().0);
+            let (elan, vpn) = (model.elan(&identity.elan).unwrap(), model.vpn(&identity.vpn).unwrap());
+            ids.insert((Pool::Elan, identity.elan.to_string()), elan.tag.unwrap().0);
+            ids.insert((Pool::Vni, identity.elan.to_string()), elan.vni.unwrap().0);
+            ids.insert((Pool::Vpn, identity.vpn.to_string()), vpn.id.unwrap().0);
+            ids.insert((Pool::Vni, format!("l3 {}", identity.vpn)), vpn.l3_vni.unwrap().0);
+        }
+    }
+    if model.switches().next().is_some() {
+        ids.insert((Pool::Interfaces, "tunnel".to_owned()), 0);
+    }
+    ids
+}
+
+/// Lines that only one side has; empty if both are the same.
+fn differences(left: &BTreeMap<Dpid, SwitchTables>, right: &BTreeMap<Dpid, SwitchTables>) -> String {
+    let lines = |switches: &BTreeMap<Dpid, SwitchTables>| -> BTreeSet<String> {
+        let print = |(dpid, tables): (&Dpid, &SwitchTables)| {
+            golden::print(tables).lines().map(|line| format!("{dpid} {line}")).collect::<Vec<_>>()
+        };
+        switches.iter().flat_map(print).collect()
+    };
+    let (left, right) = (lines(left), lines(right));
+    let only_left = left.difference(&right).map(|line| format!("\n< {line}"));
+    only_left.chain(right.difference(&left).map(|line| format!("\n> {line}"))).collect()
+}
+
+fn tables(world: &World) -> BTreeMap<Dpid, SwitchTables> {
+    world.workshop.tables()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Incremental equals from-scratch, in any order of rows; what the switches were told is what they should hold.
+    #[test]
+    fn the_network_is_a_function_of_the_data(history in any_history()) {
+        let mut world = World::default();
+        for rows in history {
+            world.put(rows);
+            prop_assert_eq!(differences(&tables(&world), &world.told), "");
+        }
+        prop_assert_eq!(differences(&tables(&world), &tables(&world.from_scratch(false))), "");
+        prop_assert_eq!(differences(&tables(&world), &tables(&world.from_scratch(true))), "");
+    }
+
+    /// Ids are held exactly by what needs them.
+    #[test]
+    fn no_id_leaks(history in any_history()) {
+        let mut world = World::default();
+        for rows in history {
+            world.put(rows);
+            let mut held = world.ids.held.clone();
+            if let Some(id) = held.get_mut(&(Pool::Interfaces, "tunnel".to_owned())) {
+                *id = 0;
+            }
+            prop_assert_eq!(&held, &ids_in_use(&world.workshop.model));
+        }
+    }
+
+    /// Add then delete leaves nothing.
+    #[test]
+    fn nothing_stays_when_all_rows_go(history in any_history()) {
+        let mut world = World::default();
+        for rows in history {
+            world.put(rows);
+        }
+        let gone: Vec<Row> = world.rows.values().map(without).collect();
+        world.put(gone);
+        prop_assert!(tables(&world).is_empty(), "{:?}", tables(&world));
+        prop_assert!(world.told.is_empty());
+        prop_assert!(world.ids.held.is_empty(), "{:?}", world.ids.held);
+        prop_assert_eq!(world.workshop.items().count(), 0);
+        prop_assert_eq!(format!("{:?}", world.workshop.model), format!("{:?}", Model::default()));
+    }
+
+    /// Every flow keeps its table's row; no key renders into another key's place; groups that are named exist.
+    #[test]
+    fn flows_are_sound(history in any_history()) {
+        let mut world = World::default();
+        for rows in history {
+            world.put(rows);
+        }
+        let mut places = BTreeSet::new();
+        for item in world.workshop.items() {
+            prop_assert!(places.insert(item.place()), "{:?} twice", item.place());
+        }
+        for tables in tables(&world).values() {
+            for flow in tables.flows.values() {
+                prop_assert_eq!(flow.check(), Ok(()));
+            }
+            for group in tables.groups.values() {
+                for named in &group.names {
+                    prop_assert!(tables.groups.contains_key(named), "group {} names {named}", group.id);
+                }
+            }
+        }
+    }
+
+    /// An id that could not be given is given as soon as the pool allows, and then nothing reminds of the delay.
+    #[test]
+    fn a_used_up_pool_only_delays(history in any_history(), pool in 0_usize..4) {
+        let mut world = World::default();
+        world.ids.closed.insert(super::super::POOLS[pool].pool);
+        for rows in history {
+            world.put(rows);
+        }
+        world.ids.closed.clear();
+        world.put([]);
+        prop_assert_eq!(differences(&tables(&world), &world.told), "");
+        prop_assert_eq!(differences(&tables(&world), &tables(&world.from_scratch(false))), "");
+    }
+}
+
+fn without(row: &Row) -> Row {
+    match row {
+        Row::Pod(key, _) => Row::Pod(key.clone(), None),
+        Row::K8sNode(key, _) => Row::K8sNode(key.clone(), None),
+        Row::Network(key, _) => Row::Network(key.clone(), None),
+        Row::Lease(key, _) => Row::Lease(key.clone(), None),
+        Row::Bridge(key, _) => Row::Bridge(key.clone(), None),
+        Row::Port(key, _) => Row::Port(key.clone(), None),
+    }
+}

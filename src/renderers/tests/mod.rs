@@ -1,0 +1,49 @@
+//! Cases: golden files of each feature, and what must change when something changes.
+
+mod laws;
+
+use super::testing::*;
+use crate::pipeline::golden;
+
+const FEATURES: [&str; 6] = ["interface", "tunnel", "elan", "vpn", "arp", "dhcp"];
+
+/// Compares each feature's part of each switch with its golden file.
+fn assert_golden(case: &str, world: &World, switches: &[u64]) {
+    for feature in FEATURES {
+        let mut text = String::new();
+        for switch in switches {
+            let part = golden::print(&world.tables(*switch, feature));
+            if !part.is_empty() {
+                text += &format!("# switch {switch}\n{part}");
+            }
+        }
+        golden::assert_text(&format!("src/renderers/{feature}/golden/{case}.flows"), &text);
+    }
+}
+
+#[test]
+fn two_pods_on_one_node() {
+    assert_golden("two-pods-one-node", &two_pods().on_one_node(), &[1]);
+}
+
+#[test]
+fn two_nodes() {
+    assert_golden("two-nodes", &two_pods().on_two_nodes(), &[1, 2]);
+}
+
+#[test]
+fn last_pod_gone() {
+    let mut world = two_pods().on_one_node();
+    world.put([no_pod("p1"), no_pod("p2")]);
+    assert_golden("last-pod-gone", &world, &[1]);
+}
+
+#[test]
+fn dhcp() {
+    let world = World::default()
+        .with(switch(1))
+        .with([pool("blue", "10.11.1.0/24", Some("10.11.1.254"))])
+        .with([pod("p1", "blue", 1, None), port(1, "blue:p1", 10)])
+        .with([pod("p2", "blue", 1, None), port(1, "blue:p2", 11), lease("blue:p2", Some("10.11.1.3"))]);
+    assert_golden("dhcp", &world, &[1]);
+}
