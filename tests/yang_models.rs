@@ -56,19 +56,25 @@ fn the_paths_that_users_know_resolve() {
 fn kinds_types_and_keys_come_over() {
     let schema = builtin();
     let node = |path: &str| schema.node(schema.resolve(path));
-    let Kind::List { keys, positional: false, .. } = &node("/pod:coe/pods").kind else { panic!("pods is a keyed list") };
+    let Kind::List { keys, positional: false, .. } = &node("/pod:coe/pods").kind else {
+        panic!("pods is a keyed list")
+    };
     assert_eq!(keys, &[schema.resolve("/pod:coe/pods/uid")]);
-    let Kind::List { positional, .. } = &node("/service:service-information/services/service-ports").kind else {
+    let Kind::List { positional, .. } = &node("/service:service-information/services/service-ports").kind
+    else {
         panic!("service-ports is a list")
     };
     assert!(positional, "service-ports has no key upstream");
-    let Kind::Leaf { type_: Type::String { patterns, kind, .. }, .. } = &node("/pod:coe/pods/uid").kind else {
+    let Kind::Leaf { type_: Type::String { patterns, kind, .. }, .. } = &node("/pod:coe/pods/uid").kind
+    else {
         panic!("uid is a string")
     };
     assert_eq!(*kind, StringKind::LowerCase);
     assert!(patterns[0].0.is_match("ac092d9b-e9eb-bae2-eed8-74aca2b7fa9c"));
     assert!(!patterns[0].0.is_match("ac092d9b"));
-    let Kind::Leaf { type_: Type::Enumeration(values), .. } = &node("/pod:coe/pods/interface/network-type").kind else {
+    let Kind::Leaf { type_: Type::Enumeration(values), .. } =
+        &node("/pod:coe/pods/interface/network-type").kind
+    else {
         panic!("network-type is an enumeration")
     };
     assert_eq!(values.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["FLAT", "VLAN", "VXLAN", "GRE"]);
@@ -78,7 +84,8 @@ fn kinds_types_and_keys_come_over() {
         panic!("mac-timeout is a uint32")
     };
     assert_eq!(ranges, &[0..=65535]);
-    let Kind::Leaf { default: Some(default), .. } = &node("/elan:elan-instances/elan-instance/external").kind else {
+    let Kind::Leaf { default: Some(default), .. } = &node("/elan:elan-instances/elan-instance/external").kind
+    else {
         panic!("external has a default")
     };
     assert_eq!(&**default, "false");
@@ -91,6 +98,7 @@ fn kinds_types_and_keys_come_over() {
         panic!("an elan-interface refers to an interface")
     };
     assert_eq!(*target, Some(schema.resolve("/ietf-interfaces:interfaces/interface/name")));
-    let l2vlan = schema.identities.iter().find(|identity| &*identity.name == "l2vlan").expect("iana-if-type is there");
+    let l2vlan =
+        schema.identities.iter().find(|identity| &*identity.name == "l2vlan").expect("iana-if-type is there");
     assert_eq!(l2vlan.bases.len(), 1);
 }

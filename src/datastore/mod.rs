@@ -3,9 +3,23 @@
 //! Each store is two layers: what was written (`input`, journalled) and what the renderers derived from it
 //! (recomputed, never journalled). Reads see the two merged.
 
+pub mod actor;
 mod commit;
+mod core;
+mod error;
+mod ids;
+pub mod journal;
+mod recovery;
+mod snapshot;
+#[cfg(test)]
+mod tests;
 
+pub use self::core::{Committed, Core};
+pub use actor::Handle;
 pub use commit::{Change, Commit, Derived, DerivedEdit, Engine, IdChange, Refusal};
+pub use error::DatastoreError;
+pub use ids::{IdPools, PoolExhausted};
+pub use recovery::{Recovered, RecoveryError, checkpoint_parts, recover, to_json, wants_checkpoint};
 
 use std::sync::Arc;
 
@@ -72,4 +86,51 @@ pub struct Snapshot {
 pub struct Layers {
     pub input: Arc<Fields>,
     pub derived: Arc<Fields>,
+}
+
+impl Edit {
+    pub fn put(store: Store, path: DataPath, node: Node) -> Edit {
+        Edit { store, operation: Operation::Replace, path, node: Some(node) }
+    }
+
+    pub fn merge(store: Store, path: DataPath, node: Node) -> Edit {
+        Edit { store, operation: Operation::Merge, path, node: Some(node) }
+    }
+
+    /// Takes away what is there, content with nothing there.
+    pub fn remove(store: Store, path: DataPath) -> Edit {
+        Edit { store, operation: Operation::Remove, path, node: None }
+    }
+}
+
+impl Transaction {
+    /// Edits that are journalled, made from no particular snapshot.
+    pub fn new(author: impl AsRef<str>, edits: Vec<Edit>) -> Transaction {
+        Transaction { base: None, edits, author: Arc::from(author.as_ref()), durable: true }
+    }
+
+    /// Edits that need not outlive the process.
+    pub fn passing(author: impl AsRef<str>, edits: Vec<Edit>) -> Transaction {
+        Transaction { durable: false, ..Transaction::new(author, edits) }
+    }
+}
+
+/// Derives nothing: a datastore without a network.
+#[derive(Debug, Default)]
+pub struct NullEngine;
+
+impl Engine for NullEngine {
+    fn restore(&mut self, _: &Snapshot, _: &[IdChange], _: std::time::SystemTime) -> Derived {
+        Derived::default()
+    }
+
+    fn check(&self, _: &Commit<'_>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn render(&mut self, _: &Commit<'_>) -> Derived {
+        Derived::default()
+    }
+
+    fn published(&mut self, _: Revision) {}
 }

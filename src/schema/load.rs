@@ -16,7 +16,8 @@ use yang5::ffi;
 use yang5::schema::{SchemaNode as LyNode, SchemaNodeKind};
 
 use super::ir::{
-    CaseId, Identity, IdentityId, Kind, Module, ModuleId, Must, Schema, SchemaId, SchemaNode, StringKind, Type, When,
+    CaseId, Identity, IdentityId, Kind, Module, ModuleId, Must, Schema, SchemaId, SchemaNode, StringKind,
+    Type, When,
 };
 
 include!(concat!(env!("OUT_DIR"), "/yang.rs"));
@@ -46,9 +47,14 @@ pub fn builtin() -> &'static Schema {
 /// # Errors
 /// Names the module that does not compile.
 pub fn context() -> Result<Context, LoadError> {
-    let failed = |module: &str, error: yang5::Error| LoadError::Compile { module: module.to_owned(), reason: error.to_string() };
-    let mut context = Context::new(ContextFlags::NO_YANGLIBRARY | ContextFlags::ALL_IMPLEMENTED).map_err(|error| failed("(none)", error))?;
-    let embedded = MODULES.iter().map(|(name, text)| (EmbeddedModuleKey::new(name, None, None, None), *text)).collect();
+    let failed = |module: &str, error: yang5::Error| LoadError::Compile {
+        module: module.to_owned(),
+        reason: error.to_string(),
+    };
+    let mut context = Context::new(ContextFlags::NO_YANGLIBRARY | ContextFlags::ALL_IMPLEMENTED)
+        .map_err(|error| failed("(none)", error))?;
+    let embedded =
+        MODULES.iter().map(|(name, text)| (EmbeddedModuleKey::new(name, None, None, None), *text)).collect();
     context.set_embedded_modules(Box::leak(Box::new(embedded)));
     for (name, _) in MODULES {
         context.load_module(name, None, &[]).map_err(|error| failed(name, error))?;
@@ -201,7 +207,13 @@ impl Walk {
     }
 
     /// Takes a node and what is below it. Choices and cases vanish; their nodes remember them.
-    fn take(&mut self, node: &LyNode<'_>, parent: Option<SchemaId>, cases: &[CaseId], depth: u16) -> Result<(), LoadError> {
+    fn take(
+        &mut self,
+        node: &LyNode<'_>,
+        parent: Option<SchemaId>,
+        cases: &[CaseId],
+        depth: u16,
+    ) -> Result<(), LoadError> {
         let raw = node.as_raw().cast_const();
         match node.kind() {
             SchemaNodeKind::Choice => {
@@ -290,7 +302,10 @@ impl Walk {
             SchemaNodeKind::Input => Kind::Input,
             SchemaNodeKind::Output => Kind::Output,
             other => {
-                return Err(LoadError::Unserved { node: node.name().to_owned(), reason: format!("a node of kind {other:?}") });
+                return Err(LoadError::Unserved {
+                    node: node.name().to_owned(),
+                    reason: format!("a node of kind {other:?}"),
+                });
             }
         })
     }
@@ -308,18 +323,22 @@ impl Walk {
     }
 
     fn leaf_type(&mut self, id: SchemaId, node: &LyNode<'_>) -> Result<Type, LoadError> {
-        let type_ = special::<ffi::lysc_node_leaf>(node.as_raw().cast_const()).map_or(std::ptr::null(), |leaf| leaf.type_.cast_const());
+        let type_ = special::<ffi::lysc_node_leaf>(node.as_raw().cast_const())
+            .map_or(std::ptr::null(), |leaf| leaf.type_.cast_const());
         let found = self.type_of(type_, node)?;
-        if matches!(found, Type::LeafRef { .. }) {
-            if let Some(target) = node.find_leafref_target() {
-                self.references.push((id, target));
-            }
+        if matches!(found, Type::LeafRef { .. })
+            && let Some(target) = node.find_leafref_target()
+        {
+            self.references.push((id, target));
         }
         Ok(found)
     }
 
     fn type_of(&self, raw: *const ffi::lysc_type, node: &LyNode<'_>) -> Result<Type, LoadError> {
-        let unserved = |reason: String| LoadError::Unserved { node: node.path(yang5::schema::SchemaPathFormat::DATA), reason };
+        let unserved = |reason: String| LoadError::Unserved {
+            node: node.path(yang5::schema::SchemaPathFormat::DATA),
+            reason,
+        };
         let type_ = read(raw).ok_or_else(|| unserved("a leaf without a type".into()))?;
         let name = text(type_.name);
         let name = name.rsplit(':').next().unwrap_or_default();
@@ -336,7 +355,10 @@ impl Walk {
                 let decimal = read(raw.cast::<ffi::lysc_type_dec>());
                 Type::Decimal64 {
                     fraction_digits: decimal.map_or(1, |decimal| decimal.fraction_digits),
-                    ranges: or_all(signed(decimal.map_or(std::ptr::null_mut(), |decimal| decimal.range)), i64::MIN..=i64::MAX),
+                    ranges: or_all(
+                        signed(decimal.map_or(std::ptr::null_mut(), |decimal| decimal.range)),
+                        i64::MIN..=i64::MAX,
+                    ),
                 }
             }
             ffi::LY_DATA_TYPE::LY_TYPE_STRING => {
@@ -345,7 +367,8 @@ impl Walk {
                 for pattern in string.map(|string| sized(string.patterns)).unwrap_or_default() {
                     let Some(pattern) = read(*pattern) else { continue };
                     let expression = format!("^(?:{})$", text(pattern.expr));
-                    let regex = regex::Regex::new(&expression).map_err(|error| unserved(error.to_string()))?;
+                    let regex =
+                        regex::Regex::new(&expression).map_err(|error| unserved(error.to_string()))?;
                     patterns.push((regex, pattern.inverted() != 0));
                 }
                 let lengths = unsigned(string.map_or(std::ptr::null_mut(), |string| string.length));
@@ -354,29 +377,50 @@ impl Walk {
             ffi::LY_DATA_TYPE::LY_TYPE_BOOL => Type::Boolean,
             ffi::LY_DATA_TYPE::LY_TYPE_EMPTY => Type::Empty,
             ffi::LY_DATA_TYPE::LY_TYPE_ENUM => {
-                let items = read(raw.cast::<ffi::lysc_type_enum>()).map(|type_| sized(type_.enums)).unwrap_or_default();
+                let items = read(raw.cast::<ffi::lysc_type_enum>())
+                    .map(|type_| sized(type_.enums))
+                    .unwrap_or_default();
                 // SAFETY: the union holds the value for enumerations.
-                Type::Enumeration(items.iter().map(|item| (text(item.name), unsafe { item.__bindgen_anon_1.value })).collect())
+                Type::Enumeration(
+                    items
+                        .iter()
+                        .map(|item| (text(item.name), unsafe { item.__bindgen_anon_1.value }))
+                        .collect(),
+                )
             }
             ffi::LY_DATA_TYPE::LY_TYPE_BITS => {
-                let items = read(raw.cast::<ffi::lysc_type_bits>()).map(|type_| sized(type_.bits)).unwrap_or_default();
+                let items = read(raw.cast::<ffi::lysc_type_bits>())
+                    .map(|type_| sized(type_.bits))
+                    .unwrap_or_default();
                 // SAFETY: the union holds the position for bits.
-                Type::Bits(items.iter().map(|item| (text(item.name), unsafe { item.__bindgen_anon_1.position })).collect())
+                Type::Bits(
+                    items
+                        .iter()
+                        .map(|item| (text(item.name), unsafe { item.__bindgen_anon_1.position }))
+                        .collect(),
+                )
             }
             ffi::LY_DATA_TYPE::LY_TYPE_BINARY => {
-                let length = read(raw.cast::<ffi::lysc_type_bin>()).map_or(std::ptr::null_mut(), |type_| type_.length);
+                let length =
+                    read(raw.cast::<ffi::lysc_type_bin>()).map_or(std::ptr::null_mut(), |type_| type_.length);
                 Type::Binary { lengths: or_all(unsigned(length), 0..=u64::MAX) }
             }
             ffi::LY_DATA_TYPE::LY_TYPE_IDENT => {
-                let bases = read(raw.cast::<ffi::lysc_type_identityref>()).map(|type_| sized(type_.bases)).unwrap_or_default();
-                Type::IdentityRef(bases.iter().filter_map(|base| self.identities.get(&(*base as usize)).copied()).collect())
+                let bases = read(raw.cast::<ffi::lysc_type_identityref>())
+                    .map(|type_| sized(type_.bases))
+                    .unwrap_or_default();
+                Type::IdentityRef(
+                    bases.iter().filter_map(|base| self.identities.get(&(*base as usize)).copied()).collect(),
+                )
             }
             ffi::LY_DATA_TYPE::LY_TYPE_INST => {
-                let require = read(raw.cast::<ffi::lysc_type_instanceid>()).is_some_and(|type_| type_.require_instance != 0);
+                let require = read(raw.cast::<ffi::lysc_type_instanceid>())
+                    .is_some_and(|type_| type_.require_instance != 0);
                 Type::InstanceIdentifier { require_instance: require }
             }
             ffi::LY_DATA_TYPE::LY_TYPE_LEAFREF => {
-                let leafref = read(raw.cast::<ffi::lysc_type_leafref>()).ok_or_else(|| unserved("an empty leafref".into()))?;
+                let leafref = read(raw.cast::<ffi::lysc_type_leafref>())
+                    .ok_or_else(|| unserved("an empty leafref".into()))?;
                 Type::LeafRef {
                     target: None,
                     path: expression(leafref.path),
@@ -385,8 +429,11 @@ impl Walk {
                 }
             }
             ffi::LY_DATA_TYPE::LY_TYPE_UNION => {
-                let members = read(raw.cast::<ffi::lysc_type_union>()).map(|type_| sized(type_.types)).unwrap_or_default();
-                let members: Result<_, _> = members.iter().map(|member| self.type_of(member.cast_const(), node)).collect();
+                let members = read(raw.cast::<ffi::lysc_type_union>())
+                    .map(|type_| sized(type_.types))
+                    .unwrap_or_default();
+                let members: Result<_, _> =
+                    members.iter().map(|member| self.type_of(member.cast_const(), node)).collect();
                 Type::Union(members?)
             }
             _ => return Err(unserved(format!("type {name} is of no kind that we know"))),
@@ -397,7 +444,8 @@ impl Walk {
     fn resolve_references(&mut self) -> Result<(), LoadError> {
         for (id, found) in std::mem::take(&mut self.references) {
             let to = self.nodes.get(&found).copied();
-            if let Kind::Leaf { type_: Type::LeafRef { target, .. }, .. } | Kind::LeafList { type_: Type::LeafRef { target, .. }, .. } =
+            if let Kind::Leaf { type_: Type::LeafRef { target, .. }, .. }
+            | Kind::LeafList { type_: Type::LeafRef { target, .. }, .. } =
                 &mut self.schema.nodes[id.0 as usize].kind
             {
                 *target = to;
@@ -483,7 +531,9 @@ fn whens(raw: *const ffi::lysc_node) -> Vec<When> {
 /// Whether an extension of ours stands on a node.
 fn extension(raw: *const ffi::lysc_node, name: &str) -> bool {
     let instances = read(raw).map(|node| sized(node.exts)).unwrap_or_default();
-    instances.iter().any(|instance| read(instance.def).is_some_and(|definition| &*text(definition.name) == name))
+    instances
+        .iter()
+        .any(|instance| read(instance.def).is_some_and(|definition| &*text(definition.name) == name))
 }
 
 fn int(raw: *const ffi::lysc_type, bits: u8) -> Type {
@@ -510,7 +560,10 @@ fn signed(range: *const ffi::lysc_range) -> Vec<RangeInclusive<i64>> {
 fn unsigned(range: *const ffi::lysc_range) -> Vec<RangeInclusive<u64>> {
     let parts = read(range).map(|range| sized(range.parts)).unwrap_or_default();
     // SAFETY: the union holds unsigned bounds for unsigned types and lengths.
-    parts.iter().map(|part| unsafe { part.__bindgen_anon_1.min_u64..=part.__bindgen_anon_2.max_u64 }).collect()
+    parts
+        .iter()
+        .map(|part| unsafe { part.__bindgen_anon_1.min_u64..=part.__bindgen_anon_2.max_u64 })
+        .collect()
 }
 
 fn string_kind(typedef: &str) -> StringKind {

@@ -1,0 +1,212 @@
+//! The single writer: a thread that takes transactions in order, journals a group of them with one fdatasync, and only
+//! then shows and acknowledges them. Readers take the published snapshot and never wait.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use arc_swap::ArcSwap;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::journal::{Journal, Record};
+use super::{
+    Committed, Core, DatastoreError, Engine, Recovered, RecoveryError, Revision, Snapshot, Transaction,
+    checkpoint_parts, recover, wants_checkpoint,
+};
+use crate::schema::Schema;
+
+/// Transactions that wait before a sender waits too.
+const INBOX: usize = 1024;
+/// Transactions that share one fdatasync at most.
+const GROUP: usize = 512;
+
+enum Message {
+    Commit { transaction: Transaction, reply: oneshot::Sender<Result<Committed, DatastoreError>> },
+    Stop { reply: oneshot::Sender<()> },
+}
+
+/// The way to the datastore. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    inbox: mpsc::Sender<Message>,
+    published: Arc<ArcSwap<Snapshot>>,
+    revision: watch::Receiver<Revision>,
+}
+
+/// A datastore that is running, and what its recovery found.
+pub struct Started {
+    pub handle: Handle,
+    pub records: usize,
+    pub repairs: Vec<String>,
+}
+
+/// Recovers from the journal, lets the engine derive everything, and starts the writer.
+///
+/// # Errors
+/// When the journal cannot be trusted or does not fit the models.
+pub fn start(
+    schema: &'static Schema,
+    mut journal: Box<dyn Journal>,
+    engine: Box<dyn Engine>,
+) -> Result<Started, RecoveryError> {
+    let Recovered { snapshot, ids, mut records, repairs } = recover(schema, journal.as_mut())?;
+    let mut core = Core::new(snapshot, &ids, engine, SystemTime::now());
+    if wants_checkpoint(records) {
+        journal.checkpoint(core.snapshot.revision.0, &checkpoint_parts(&core.snapshot, &core.ids()))?;
+        records = 0;
+    }
+    core.published();
+    let published = Arc::new(ArcSwap::from_pointee(core.snapshot.clone()));
+    let (shown, revision) = watch::channel(core.snapshot.revision);
+    let (inbox, messages) = mpsc::channel(INBOX);
+    let writer = Writer { core, journal, published: published.clone(), shown, records };
+    std::thread::Builder::new().name("datastore".into()).spawn(move || writer.run(messages)).map_err(
+        |error| super::journal::JournalError::Io { path: "thread".into(), reason: error.to_string() },
+    )?;
+    Ok(Started { handle: Handle { inbox, published, revision }, records, repairs })
+}
+
+impl Handle {
+    /// Carries a transaction out; returns when it is durable and visible.
+    ///
+    /// # Errors
+    /// When it is impossible; then nothing of it happened.
+    pub async fn commit(&self, transaction: Transaction) -> Result<Committed, DatastoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.inbox.send(Message::Commit { transaction, reply }).await.map_err(|_| DatastoreError::Stopped)?;
+        answer.await.map_err(|_| DatastoreError::Stopped)?
+    }
+
+    /// The same for callers outside of tokio.
+    ///
+    /// # Errors
+    /// As [`Handle::commit`].
+    pub fn commit_blocking(&self, transaction: Transaction) -> Result<Committed, DatastoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.inbox
+            .blocking_send(Message::Commit { transaction, reply })
+            .map_err(|_| DatastoreError::Stopped)?;
+        answer.blocking_recv().map_err(|_| DatastoreError::Stopped)?
+    }
+
+    /// The newest durable state.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.published.load_full()
+    }
+
+    /// Tells of every new revision; a slow reader sees the newest only.
+    pub fn revisions(&self) -> watch::Receiver<Revision> {
+        self.revision.clone()
+    }
+
+    /// Finishes what waits, writes a checkpoint where one is due, and ends the writer.
+    pub async fn stop(&self) {
+        let (reply, done) = oneshot::channel();
+        if self.inbox.send(Message::Stop { reply }).await.is_ok() {
+            let _ = done.await;
+        }
+    }
+}
+
+struct Writer {
+    core: Core,
+    journal: Box<dyn Journal>,
+    published: Arc<ArcSwap<Snapshot>>,
+    shown: watch::Sender<Revision>,
+    /// Records behind the newest checkpoint.
+    records: usize,
+}
+
+type Waiting = (oneshot::Sender<Result<Committed, DatastoreError>>, Result<Committed, DatastoreError>);
+
+impl Writer {
+    fn run(mut self, mut inbox: mpsc::Receiver<Message>) {
+        while let Some(first) = inbox.blocking_recv() {
+            let mut group = vec![first];
+            while group.len() < GROUP
+                && let Ok(next) = inbox.try_recv()
+            {
+                group.push(next);
+            }
+            if let Some(stopped) = self.group(group) {
+                inbox.close();
+                self.checkpoint();
+                let _ = stopped.send(());
+                return;
+            }
+        }
+    }
+
+    /// Carries a group out. Returns the reply that waits for the end, if the end was asked for.
+    fn group(&mut self, messages: Vec<Message>) -> Option<oneshot::Sender<()>> {
+        let now = SystemTime::now();
+        let time = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let mark = self.core.mark();
+        let mut waiting: Vec<Waiting> = Vec::with_capacity(messages.len());
+        let mut records = Vec::new();
+        let mut stop = None;
+        for message in messages {
+            match message {
+                Message::Stop { reply } => stop = Some(reply),
+                Message::Commit { transaction, reply } => {
+                    let outcome = self.core.apply(&transaction, now);
+                    if let Ok(committed) = &outcome
+                        && committed.changed
+                        && transaction.durable
+                    {
+                        let record = Record {
+                            revision: committed.revision.0,
+                            author: transaction.author.to_string(),
+                            time,
+                            edits: transaction.edits,
+                            ids: committed.ids.clone(),
+                        };
+                        records.push((committed.revision.0, record.to_bytes(self.core.snapshot.schema)));
+                    }
+                    waiting.push((reply, outcome));
+                }
+            }
+        }
+        if !records.is_empty()
+            && let Err(error) = self.journal.append(&records)
+        {
+            tracing::error!(%error, transactions = waiting.len(), "nothing could be made durable; taking it back");
+            self.core.roll_back(mark, now);
+            let reason = error.to_string();
+            for (_, outcome) in &mut waiting {
+                if matches!(outcome, Ok(committed) if committed.changed) {
+                    *outcome = Err(DatastoreError::NotDurable { reason: reason.clone() });
+                }
+            }
+        }
+        self.records += records.len();
+        self.show();
+        for (reply, outcome) in waiting {
+            let _ = reply.send(outcome);
+        }
+        if wants_checkpoint(self.records) {
+            self.checkpoint();
+        }
+        stop
+    }
+
+    fn show(&mut self) {
+        let revision = self.core.snapshot.revision;
+        if *self.shown.borrow() == revision {
+            return;
+        }
+        self.published.store(Arc::new(self.core.snapshot.clone()));
+        self.core.published();
+        self.shown.send_replace(revision);
+    }
+
+    fn checkpoint(&mut self) {
+        if self.records == 0 {
+            return;
+        }
+        let parts = checkpoint_parts(&self.core.snapshot, &self.core.ids());
+        match self.journal.checkpoint(self.core.snapshot.revision.0, &parts) {
+            Ok(()) => self.records = 0,
+            Err(error) => tracing::warn!(%error, "no checkpoint could be written; the journal keeps growing"),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! One transaction after the other, as a pure step from snapshot to snapshot.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use imbl::OrdMap;
+
+use super::{
+    Change, Commit, DatastoreError, Derived, Edit, Engine, IdChange, Operation, Revision, Snapshot, Store,
+    Transaction,
+};
+use crate::schema::{DataPath, Fields, Parents, diff, merge_layers, stamp_since, tree, validate};
+
+/// Changed paths kept for conflict detection. An edit based on something older is a conflict.
+const REMEMBERED: usize = 16_384;
+
+/// The state that transactions work on: ahead of what is published until the journal has it.
+pub struct Core {
+    pub(super) snapshot: Snapshot,
+    engine: Box<dyn Engine>,
+    /// Allocations in force, by pool and key.
+    ids: OrdMap<(String, String), u32>,
+    recent: VecDeque<(u64, Store, DataPath)>,
+    /// Highest revision whose changes `recent` no longer holds.
+    forgotten: u64,
+}
+
+/// A point to return to when the journal refuses a batch.
+#[derive(Clone)]
+pub struct Mark {
+    snapshot: Snapshot,
+    ids: OrdMap<(String, String), u32>,
+}
+
+/// What a transaction did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Committed {
+    pub revision: Revision,
+    /// For each edit: whether there was nothing at its path before.
+    pub created: Vec<bool>,
+    /// False when everything was so already; then there is no new revision.
+    pub changed: bool,
+    /// Allocations and releases that the commit caused.
+    pub(super) ids: Vec<IdChange>,
+}
+
+impl Core {
+    /// Starts from recovered input layers; derives everything from them.
+    pub fn new(snapshot: Snapshot, ids: &[IdChange], engine: Box<dyn Engine>, now: SystemTime) -> Core {
+        let forgotten = snapshot.revision.0;
+        let in_force =
+            ids.iter().filter_map(|change| Some(((change.pool.clone(), change.key.clone()), change.id?)));
+        let mut core = Core { snapshot, engine, ids: in_force.collect(), recent: VecDeque::new(), forgotten };
+        core.restore(now);
+        core
+    }
+
+    pub fn mark(&self) -> Mark {
+        Mark { snapshot: self.snapshot.clone(), ids: self.ids.clone() }
+    }
+
+    /// Forgets everything since the mark. The engine computes everything anew.
+    pub fn roll_back(&mut self, mark: Mark, now: SystemTime) {
+        self.snapshot = mark.snapshot;
+        self.ids = mark.ids;
+        self.restore(now);
+    }
+
+    /// All allocations in force.
+    pub fn ids(&self) -> Vec<IdChange> {
+        let change = |((pool, key), id): (&(String, String), &u32)| IdChange {
+            pool: pool.clone(),
+            key: key.clone(),
+            id: Some(*id),
+        };
+        self.ids.iter().map(change).collect()
+    }
+
+    pub fn published(&mut self) {
+        self.engine.published(self.snapshot.revision);
+    }
+
+    fn restore(&mut self, now: SystemTime) {
+        for store in [Store::Config, Store::Operational] {
+            self.snapshot.layers_mut(store).derived = Arc::default();
+        }
+        let ids = self.ids();
+        let derived = self.engine.restore(&self.snapshot, &ids, now);
+        let revision = self.snapshot.revision.0;
+        self.take_ids(&derived.ids);
+        let mut after = self.snapshot.clone();
+        self.derive(&mut after, &derived, revision);
+        self.snapshot = after;
+    }
+
+    /// Carries one transaction out, or leaves everything as it was.
+    ///
+    /// # Errors
+    /// Whatever makes the transaction impossible, with the path concerned.
+    pub fn apply(&mut self, transaction: &Transaction, now: SystemTime) -> Result<Committed, DatastoreError> {
+        if !transaction.durable {
+            return self.apply_passing(transaction);
+        }
+        self.conflicts(transaction)?;
+        let before = self.snapshot.clone();
+        let mut after = before.clone();
+        let mut created = Vec::with_capacity(transaction.edits.len());
+        for edit in &transaction.edits {
+            created.push(self.edit(&mut after, edit)?);
+        }
+        let changes = changes(&before, &after);
+        if changes.is_empty() {
+            return Ok(Committed { revision: before.revision, created, changed: false, ids: Vec::new() });
+        }
+        self.validate(&after, &changes)?;
+        let revision = Revision(before.revision.0 + 1);
+        after.revision = revision;
+        for store in [Store::Config, Store::Operational] {
+            let old = &before.layers(store).input;
+            let new = after.layers_mut(store);
+            new.input = stamp_since(old, &new.input, revision.0);
+        }
+        let derived =
+            self.render(&Commit { revision, before: &before, after: &after, changes: &changes, now }, now)?;
+        self.derive(&mut after, &derived, revision.0);
+        self.take_ids(&derived.ids);
+        self.remember(revision, &changes);
+        self.snapshot = after;
+        Ok(Committed { revision, created, changed: true, ids: derived.ids })
+    }
+
+    /// What need not outlive the process goes into the derived layer: it is neither journalled nor rendered from. A
+    /// rolled back batch takes it along; its writers report again.
+    fn apply_passing(&mut self, transaction: &Transaction) -> Result<Committed, DatastoreError> {
+        let mut after = self.snapshot.clone();
+        for edit in &transaction.edits {
+            let schema = after.schema;
+            let layers = after.layers_mut(edit.store);
+            let derived = &layers.derived;
+            layers.derived = match (&edit.node, edit.operation) {
+                (Some(node), Operation::Merge) => {
+                    tree::merge(derived, schema, &edit.path, node.clone(), Parents::Create)?
+                }
+                (Some(node), _) => tree::put(derived, schema, &edit.path, node.clone(), Parents::Create)?,
+                (None, _) => tree::remove(derived, schema, &edit.path)?,
+            };
+        }
+        after.revision.0 += 1;
+        for store in [Store::Config, Store::Operational] {
+            let old = &self.snapshot.layers(store).derived;
+            let revision = after.revision.0;
+            let layers = after.layers_mut(store);
+            layers.derived = stamp_since(old, &layers.derived, revision);
+        }
+        self.snapshot = after;
+        let created = vec![false; transaction.edits.len()];
+        Ok(Committed { revision: self.snapshot.revision, created, changed: true, ids: Vec::new() })
+    }
+
+    fn path(&self, path: &DataPath) -> String {
+        path.display(self.snapshot.schema)
+    }
+
+    /// Fails when something at, above or below an edited path changed after the revision the edits were made from.
+    fn conflicts(&self, transaction: &Transaction) -> Result<(), DatastoreError> {
+        let Some(read) = transaction.base.filter(|base| *base < self.snapshot.revision) else {
+            return Ok(());
+        };
+        for edit in &transaction.edits {
+            let related = |(at, store, path): &(u64, Store, DataPath)| {
+                *at > read.0
+                    && *store == edit.store
+                    && (path.is_prefix_of(&edit.path) || edit.path.is_prefix_of(path))
+            };
+            if read.0 < self.forgotten || self.recent.iter().rev().any(related) {
+                return Err(DatastoreError::Conflict { path: self.path(&edit.path), read });
+            }
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, revision: Revision, changes: &[Change]) {
+        self.recent.extend(changes.iter().map(|change| (revision.0, change.store, change.path.clone())));
+        while self.recent.len() > REMEMBERED {
+            if let Some((revision, ..)) = self.recent.pop_front() {
+                self.forgotten = revision;
+            }
+        }
+    }
+
+    /// Applies one edit to the input layer. True: there was nothing before.
+    fn edit(&self, after: &mut Snapshot, edit: &Edit) -> Result<bool, DatastoreError> {
+        let schema = after.schema;
+        let layers = after.layers_mut(edit.store);
+        let there = edit.path.steps.is_empty() || tree::get_ref(&layers.input, &edit.path).is_some();
+        let derived = !edit.path.steps.is_empty() && tree::get_ref(&layers.derived, &edit.path).is_some();
+        let missing = || DatastoreError::Missing { path: self.path(&edit.path) };
+        match edit.operation {
+            Operation::Create if there => return Err(DatastoreError::Exists { path: self.path(&edit.path) }),
+            Operation::Delete if !there && derived => {
+                let owner = "what was configured (its name tells which object)".to_owned();
+                return Err(DatastoreError::DerivedOwned { path: self.path(&edit.path), owner });
+            }
+            Operation::Delete if !there => return Err(missing()),
+            _ => {}
+        }
+        // What actors observe comes in any order, and what is derived may be added to.
+        let parent_derived =
+            edit.path.parent().is_some_and(|parent| tree::get_ref(&layers.derived, &parent).is_some());
+        let parents = if edit.store == Store::Operational || parent_derived {
+            Parents::Create
+        } else {
+            Parents::Require
+        };
+        let node = || edit.node.clone().ok_or_else(missing);
+        layers.input = match edit.operation {
+            Operation::Create | Operation::Replace => {
+                tree::put(&layers.input, schema, &edit.path, node()?, parents)?
+            }
+            Operation::Merge => tree::merge(&layers.input, schema, &edit.path, node()?, parents)?,
+            Operation::Delete | Operation::Remove => tree::remove(&layers.input, schema, &edit.path)?,
+        };
+        Ok(!there)
+    }
+
+    fn validate(&self, after: &Snapshot, changes: &[Change]) -> Result<(), DatastoreError> {
+        for store in [Store::Config, Store::Operational] {
+            let of_store: Vec<_> = changes
+                .iter()
+                .filter(|change| change.store == store)
+                .map(|change| (change.path.clone(), change.before.clone(), change.after.clone()))
+                .collect();
+            if of_store.is_empty() {
+                continue;
+            }
+            let layers = after.layers(store);
+            let merged = merge_layers(&layers.input, &layers.derived);
+            validate(after.schema, store == Store::Config, &merged, &of_store)
+                .map_err(DatastoreError::Invalid)?;
+        }
+        Ok(())
+    }
+
+    /// Checks and renders. A panic in a renderer costs this transaction, not the process.
+    fn render(&mut self, commit: &Commit<'_>, now: SystemTime) -> Result<Derived, DatastoreError> {
+        let engine = &mut self.engine;
+        let outcome = catch_unwind(AssertUnwindSafe(|| -> Result<Derived, super::Refusal> {
+            engine.check(commit)?;
+            Ok(engine.render(commit))
+        }));
+        match outcome {
+            Ok(Ok(derived)) => Ok(derived),
+            Ok(Err(refusal)) => {
+                let path = self.path(&refusal.path);
+                Err(DatastoreError::refused(refusal, path))
+            }
+            Err(panic) => {
+                let reason = panic
+                    .downcast_ref::<String>()
+                    .cloned()
+                    .or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string))
+                    .unwrap_or_else(|| "a panic without a message".into());
+                tracing::error!(
+                    reason,
+                    revision = commit.revision.0,
+                    "a renderer panicked; the transaction is refused"
+                );
+                self.restore(now);
+                Err(DatastoreError::Rendering { reason })
+            }
+        }
+    }
+
+    /// Puts what the engine derived into the derived layers.
+    fn derive(&self, after: &mut Snapshot, derived: &Derived, revision: u64) {
+        let schema = after.schema;
+        let old: Vec<Arc<Fields>> = [Store::Config, Store::Operational]
+            .iter()
+            .map(|store| after.layers(*store).derived.clone())
+            .collect();
+        for edit in &derived.edits {
+            let layers = after.layers_mut(edit.store);
+            let edited = match &edit.node {
+                Some(node) => tree::put(&layers.derived, schema, &edit.path, node.clone(), Parents::Create),
+                None => tree::remove(&layers.derived, schema, &edit.path),
+            };
+            match edited {
+                Ok(root) => layers.derived = root,
+                Err(error) => {
+                    tracing::error!(%error, path = self.path(&edit.path), "a derived node does not fit its model")
+                }
+            }
+        }
+        for (store, old) in [Store::Config, Store::Operational].into_iter().zip(&old) {
+            let layers = after.layers_mut(store);
+            layers.derived = stamp_since(old, &layers.derived, revision);
+        }
+    }
+
+    fn take_ids(&mut self, changes: &[IdChange]) {
+        for change in changes {
+            let key = (change.pool.clone(), change.key.clone());
+            match change.id {
+                Some(id) => self.ids.insert(key, id),
+                None => self.ids.remove(&key),
+            };
+        }
+    }
+}
+
+fn changes(before: &Snapshot, after: &Snapshot) -> Vec<Change> {
+    let of = |store: Store| {
+        let found = diff(before.schema, &before.layers(store).input, &after.layers(store).input);
+        found.into_iter().map(move |(path, before, after)| Change { store, path, before, after })
+    };
+    of(Store::Config).chain(of(Store::Operational)).collect()
+}

@@ -1,0 +1,35 @@
+use super::{Refusal, Revision};
+use crate::schema::{TreeError, ValidationError};
+
+/// Why a transaction was not carried out. Nothing of it happened.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum DatastoreError {
+    #[error("no data at {path}")]
+    Missing { path: String },
+    #[error("{path} exists already; use PUT to replace it")]
+    Exists { path: String },
+    #[error("{path} follows from {owner} and cannot be deleted itself; delete or change that instead")]
+    DerivedOwned { path: String, owner: String },
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    #[error("{}", .0.first().map_or_else(String::new, ToString::to_string))]
+    Invalid(Vec<ValidationError>),
+    #[error("{path} changed since revision {read:?}; read it again and repeat the change")]
+    Conflict { path: String, read: Revision },
+    #[error("{message}")]
+    Refused { path: String, tag: &'static str, message: String },
+    #[error(
+        "the change could not be made durable ({reason}); nothing was changed, free the disk and try again"
+    )]
+    NotDurable { reason: String },
+    #[error("rendering failed ({reason}); the change was taken back, please report this")]
+    Rendering { reason: String },
+    #[error("the datastore has stopped")]
+    Stopped,
+}
+
+impl DatastoreError {
+    pub(super) fn refused(refusal: Refusal, path: String) -> DatastoreError {
+        DatastoreError::Refused { path, tag: refusal.tag, message: refusal.message }
+    }
+}

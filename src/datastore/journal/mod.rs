@@ -1,0 +1,86 @@
+//! What is behind the trees: a journal of transactions and checkpoints. Never read on the request path.
+
+mod memory;
+mod record;
+mod sled;
+
+pub use memory::{Faults, MemoryJournal};
+pub use record::{Record, RecordError};
+pub use sled::SledJournal;
+
+use std::path::PathBuf;
+
+/// A store behind the trees. Sled is one, etcd can be another; all pass the same conformance test.
+pub trait Journal: Send {
+    /// Everything that was made durable: the newest checkpoint and the records behind it, oldest first.
+    ///
+    /// # Errors
+    /// When what is stored cannot be trusted; nothing is changed then.
+    fn load(&mut self) -> Result<Loaded, JournalError>;
+
+    /// Makes these records durable, all or none, before it returns.
+    ///
+    /// # Errors
+    /// When that cannot be promised; then none of them will be loaded later.
+    fn append(&mut self, records: &[(u64, Vec<u8>)]) -> Result<(), JournalError>;
+
+    /// Replaces all records up to `revision` by a checkpoint. A crash leaves either the old state or the new.
+    ///
+    /// # Errors
+    /// When it cannot be written; the old state stays.
+    fn checkpoint(&mut self, revision: u64, parts: &[Vec<u8>]) -> Result<(), JournalError>;
+}
+
+/// What a journal held when it was opened.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Revision and parts of the checkpoint.
+    pub checkpoint: Option<(u64, Vec<Vec<u8>>)>,
+    /// Revision and bytes of each record behind it.
+    pub records: Vec<(u64, Vec<u8>)>,
+    /// What had to be mended, in words for the operator.
+    pub repairs: Vec<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    #[error("{path}: {reason}")]
+    Io { path: PathBuf, reason: String },
+    #[error("{path} is in use by another process; stop that one first, or choose another --data-dir")]
+    Locked { path: PathBuf },
+    #[error(
+        "{path} is damaged ({reason}); it was left as it is. Restore a backup, or move it away to start empty"
+    )]
+    Damaged { path: PathBuf, reason: String },
+    #[error("{path} was written by a newer version (format {found}, this one reads {known}); upgrade")]
+    Newer { path: PathBuf, found: u32, known: u32 },
+}
+
+/// The promises of [`Journal`], as a test that every backend must pass. `open` opens the same store each time.
+///
+/// # Panics
+/// When a promise is broken.
+#[doc(hidden)]
+pub fn conformance(open: impl Fn() -> Box<dyn Journal>) {
+    let record = |revision: u64| (revision, format!("record {revision}").into_bytes());
+    let mut journal = open();
+    assert_eq!(journal.load().expect("an empty journal loads"), Loaded::default());
+    journal.append(&[record(1), record(2)]).expect("append");
+    journal.append(&[record(5)]).expect("append");
+    drop(journal);
+    let mut journal = open();
+    let loaded = journal.load().expect("load");
+    assert_eq!(loaded.records, [record(1), record(2), record(5)], "records come back in order");
+    journal.checkpoint(2, &[b"one".to_vec(), b"two".to_vec()]).expect("checkpoint");
+    journal.append(&[record(6)]).expect("append");
+    drop(journal);
+    let mut journal = open();
+    let loaded = journal.load().expect("load");
+    assert_eq!(loaded.checkpoint, Some((2, vec![b"one".to_vec(), b"two".to_vec()])));
+    assert_eq!(loaded.records, [record(5), record(6)], "the checkpoint takes the place of older records");
+    journal.checkpoint(6, &[b"three".to_vec()]).expect("checkpoint");
+    drop(journal);
+    let loaded = open().load().expect("load");
+    assert_eq!(loaded.checkpoint, Some((6, vec![b"three".to_vec()])));
+    assert!(loaded.records.is_empty());
+}
