@@ -276,7 +276,8 @@ impl Walk {
                 }
                 Kind::List {
                     keys: Vec::new(),
-                    user_ordered: node.is_user_ordered(),
+                    // libyang calls all state lists user-ordered; RFC 7950 7.7.7 gives them no order, so by key.
+                    user_ordered: node.is_config() && node.is_user_ordered(),
                     positional: extension(raw, "positional-key"),
                     min: list.map_or(0, |list| list.min),
                     max: list.map_or(u32::MAX, |list| list.max),
