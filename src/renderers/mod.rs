@@ -21,6 +21,7 @@ mod coe;
 mod dhcp;
 mod difference;
 mod elan;
+mod engine;
 mod ids;
 mod interface;
 mod key;
@@ -36,6 +37,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use engine::{Engine, Sink};
 pub use ids::{POOLS, PoolRange};
 pub use key::Key;
 pub use rendered::Rendered;

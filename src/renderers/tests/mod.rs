@@ -1,6 +1,8 @@
 //! Cases: golden files of each feature, and what must change when something changes.
 
 mod laws;
+mod mini;
+mod store;
 
 use super::testing::*;
 use crate::pipeline::golden;
@@ -46,4 +48,9 @@ fn dhcp() {
         .with([pod("p1", "blue", 1, None), port(1, "blue:p1", 10)])
         .with([pod("p2", "blue", 1, None), port(1, "blue:p2", 11), lease("blue:p2", Some("10.11.1.3"))]);
     assert_golden("dhcp", &world, &[1]);
+}
+
+#[test]
+fn every_name_is_in_the_models() {
+    super::Engine::new(crate::schema::builtin(), Box::new(|_, _| {}));
 }

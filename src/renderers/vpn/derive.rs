@@ -48,6 +48,14 @@ impl Prefixes {
         }
     }
 
+    /// The entry that holds a VPN's prefixes.
+    fn vpn(&self, name: &str, model: &Model, out: &mut Rendered) {
+        if let Some(VpnId(id)) = model.vpn(name).and_then(|vpn| vpn.id) {
+            let (path, build) = self.vpn_ids.entry([Value::Uint(id.into())]);
+            out.node(Store::Operational, path, build.node());
+        }
+    }
+
     /// Which interface an address of a VPN belongs to.
     fn prefix(
         &self,
@@ -102,11 +110,16 @@ impl Renderer for Prefixes {
         touched_interfaces(touched, keys);
         for vpn in &touched.vpns {
             interfaces_of_vpn(vpn, model, keys);
+            keys.push(Key::Vpn(vpn.clone()));
         }
     }
 
     fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
-        let Key::Interface(id) = key else { return };
+        let id = match key {
+            Key::Interface(id) => id,
+            Key::Vpn(name) => return self.vpn(name, model, out),
+            _ => return,
+        };
         let Some(interface) = model.interface(id) else { return };
         let (Some((identity, lport, attachment)), Some(address)) = (interface.plugged(), interface.address)
         else {

@@ -1,0 +1,150 @@
+//! The renderers behind the datastore: reading rows, ids, and holding back what is not durable yet.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::SystemTime;
+
+use super::all;
+use super::difference::Changes;
+use super::ids::POOLS;
+use super::nodes::IdNodes;
+use super::rendered::{Item, Place};
+use super::workshop::Workshop;
+use crate::datastore::{self, Commit, Derived, IdChange, IdPools, Refusal, Revision, Snapshot};
+use crate::model::{Allocator, Model, Pool, Reader};
+use crate::net::Dpid;
+use crate::pipeline::{Delta, SwitchTables};
+use crate::schema::Schema;
+
+/// Takes what changes on the switches, once the revision is durable.
+pub type Sink = Box<dyn FnMut(Revision, BTreeMap<Dpid, Delta>) + Send>;
+
+/// The renderers behind the datastore.
+pub struct Engine {
+    reader: Reader,
+    workshop: Workshop,
+    pools: IdPools,
+    id_nodes: IdNodes,
+    /// Rendered, but not yet durable: oldest first.
+    unpublished: Vec<(Revision, Changes)>,
+    sink: Sink,
+}
+
+impl Engine {
+    pub fn new(schema: &'static Schema, sink: Sink) -> Engine {
+        Engine {
+            reader: Reader::new(schema),
+            workshop: Workshop::new(all(schema)),
+            pools: pools(),
+            id_nodes: IdNodes::new(schema),
+            unpublished: Vec::new(),
+            sink,
+        }
+    }
+
+    /// What every switch should hold, as of the last commit rendered. For comparisons and for people.
+    pub fn desired(&self) -> BTreeMap<Dpid, SwitchTables> {
+        self.workshop.tables()
+    }
+
+    /// What every switch should hold, computed from nothing but a snapshot and the ids in force.
+    pub fn from_scratch(
+        snapshot: &Snapshot,
+        ids: &[IdChange],
+        now: SystemTime,
+    ) -> BTreeMap<Dpid, SwitchTables> {
+        let mut engine = Engine::new(snapshot.schema, Box::new(|_, _| {}));
+        datastore::Engine::restore(&mut engine, snapshot, ids, now);
+        engine.desired()
+    }
+
+    /// The rows behind the renderers.
+    pub fn model(&self) -> &Model {
+        &self.workshop.model
+    }
+
+    /// What the switches were last told.
+    fn published_state(&mut self) -> HashMap<Place, Item> {
+        let on_switches = self.workshop.items().filter(|item| !matches!(item, Item::Node(_)));
+        let mut state = on_switches.map(|item| (item.place(), item.clone())).collect();
+        for (_, changes) in std::mem::take(&mut self.unpublished).into_iter().rev() {
+            changes.undo(&mut state);
+        }
+        state
+    }
+}
+
+impl datastore::Engine for Engine {
+    fn restore(&mut self, snapshot: &Snapshot, ids: &[IdChange], now: SystemTime) -> Derived {
+        let published: Vec<Item> = self.published_state().into_values().collect();
+        self.workshop.clear();
+        self.pools = pools();
+        self.pools.restore(ids);
+        let mut at = At { pools: &mut self.pools, now };
+        let mut difference = self.workshop.apply(self.reader.all(snapshot), &mut at);
+        self.workshop.model.release_strays(
+            ids.iter().filter_map(|change| {
+                let pool = POOLS.iter().find(|range| range.name == change.pool)?.pool;
+                Some((pool, change.key.as_str().into()))
+            }),
+            &mut at,
+        );
+        difference.exchange(&published, &[]);
+        let mut changes = difference.finish();
+        let mut edits = self.id_nodes.pools();
+        edits.extend(self.id_nodes.entries(ids));
+        edits.extend(changes.take_edits());
+        let ids = self.pools.take_changes();
+        edits.extend(self.id_nodes.entries(&ids));
+        self.unpublished.push((snapshot.revision, changes));
+        Derived { edits, ids }
+    }
+
+    fn check(&self, candidate: &Commit<'_>) -> Result<(), Refusal> {
+        let rows = self.reader.changed(candidate.changes, candidate.after);
+        self.workshop.model.check(&rows).map_err(|conflict| Refusal {
+            path: self.reader.pod_path(&conflict.pod),
+            tag: "in-use",
+            message: conflict.message,
+        })
+    }
+
+    fn render(&mut self, commit: &Commit<'_>) -> Derived {
+        let mut at = At { pools: &mut self.pools, now: commit.now };
+        let rows = self.reader.changed(commit.changes, commit.after);
+        let mut changes = self.workshop.apply(rows, &mut at).finish();
+        let mut edits = changes.take_edits();
+        let ids = self.pools.take_changes();
+        edits.extend(self.id_nodes.entries(&ids));
+        if !changes.is_empty() {
+            self.unpublished.push((commit.revision, changes));
+        }
+        Derived { edits, ids }
+    }
+
+    fn published(&mut self, revision: Revision) {
+        let count = self.unpublished.iter().take_while(|(rendered, _)| *rendered <= revision).count();
+        for (revision, changes) in self.unpublished.drain(..count) {
+            (self.sink)(revision, changes.deltas());
+        }
+    }
+}
+
+fn pools() -> IdPools {
+    IdPools::new(POOLS.iter().map(|range| (range.name, range.first..=range.last)))
+}
+
+/// The pools at one moment, as the model asks them.
+struct At<'a> {
+    pools: &'a mut IdPools,
+    now: SystemTime,
+}
+
+impl Allocator for At<'_> {
+    fn allocate(&mut self, pool: Pool, key: &str) -> Option<u32> {
+        self.pools.allocate(pool.range().name, key, self.now).ok()
+    }
+
+    fn release(&mut self, pool: Pool, key: &str) {
+        self.pools.release(pool.range().name, key, self.now);
+    }
+}

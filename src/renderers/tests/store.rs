@@ -1,0 +1,155 @@
+//! The engine behind a datastore: JSON in, derived nodes and flows out.
+
+use super::super::Engine;
+use super::mini::Mini;
+use crate::datastore::Store::{Config, Operational};
+
+const P1: &str = "11111111-1111-1111-1111-111111111111";
+const P2: &str = "22222222-2222-2222-2222-222222222222";
+const TOPOLOGY: &str = "network-topology:network-topology/topology=ovsdb%3A1";
+
+fn pod(uid: &str, name: &str, namespace: &str, address: &str) -> String {
+    format!(
+        r#"{{"pod:pods":[{{"uid":"{uid}","name":"{name}","network-NS":"{namespace}","host-ip-address":"192.168.56.11",
+        "interface":[{{"uid":"{uid}","ip-address":"{address}","network-type":"VXLAN"}}]}}]}}"#
+    )
+}
+
+fn put_pod(mini: &mut Mini, uid: &str, name: &str, address: &str) -> Result<(), crate::datastore::Refusal> {
+    mini.put(Config, &format!("pod:coe/pods={uid}"), &pod(uid, name, "blue", address))
+}
+
+/// A switch as OVSDB describes it, with a tunnel port and a port for `blue:p1`.
+fn put_switch(mini: &mut Mini) {
+    let body = r#"{"network-topology:topology":[{"topology-id":"ovsdb:1","node":[
+        {"node-id":"ovsdb://uuid/a","ovsdb:openvswitch-other-configs":[
+            {"other-config-key":"local_ip","other-config-value":"192.168.56.11"}]},
+        {"node-id":"ovsdb://uuid/a/bridge/br-int","ovsdb:bridge-name":"br-int","ovsdb:datapath-id":"00:00:00:00:00:00:00:01",
+         "termination-point":[
+            {"tp-id":"tun0","ovsdb:ofport":1,"ovsdb:interface-type":"ovsdb:interface-type-vxlan",
+             "ovsdb:options":[{"option":"remote_ip","value":"flow"}]},
+            {"tp-id":"veth1","ovsdb:ofport":10,"ovsdb:interface-external-ids":[
+                {"external-id-key":"iface-id","external-id-value":"blue:p1"},
+                {"external-id-key":"attached-mac","external-id-value":"0a:00:00:00:01:10"}]}]}]}]}"#;
+    mini.put(Operational, TOPOLOGY, body).unwrap();
+}
+
+#[test]
+fn a_pod_is_seen_under_all_its_names() {
+    let mut mini = Mini::new();
+    put_switch(&mut mini);
+    put_pod(&mut mini, P1, "p1", "10.11.1.10").unwrap();
+    let of = |store, path: &str| mini.get(store, path);
+    for (store, path, part) in [
+        (Config, "elan:elan-instances", r#""elan-instance-name":"192.168.56.11:blue","elan-tag":5000"#),
+        (Config, "elan:elan-interfaces", r#""mac-address":"0a:00:00:00:01:10","ip-prefix":"10.11.1.10""#),
+        (Config, "l3vpn:vpn-instances", r#""route-distinguisher":["100:1"]"#),
+        (Config, "l3vpn:vpn-interfaces", r#""ip_address":"10.11.1.10/32""#),
+        (Config, "ietf-interfaces:interfaces", r#""odl-interface:parent-interface":"veth1""#),
+        (Operational, "ietf-interfaces:interfaces-state", r#""if-index":2"#),
+        (Operational, "pod-meta:podidentifier-info", r#""pod-name":"blue:p1""#),
+        (Operational, "coeus-status:objects", r#""state":"desired""#),
+        (Operational, "coeus-status:objects", "gateway 10.11.1.1 is assumed"),
+        (Operational, "id-manager:id-pools", r#""id-key":"blue:p1","id-value":[2]"#),
+        (Operational, "itm-state:tunnels_state", r#""tep-ip":"192.168.56.11""#),
+        (Operational, "odl-l3vpn:vpn-interface-op-data", r#""gateway-mac-address":"02:c0:e5:01:86:a0""#),
+    ] {
+        let text = of(store, path);
+        assert!(text.contains(part), "{path} has no {part}: {text}");
+    }
+}
+
+#[test]
+fn the_last_pod_takes_everything_along() {
+    let mut mini = Mini::new();
+    put_switch(&mut mini);
+    let (flows, derived) = (mini.engine.desired(), mini.snapshot.clone());
+    put_pod(&mut mini, P1, "p1", "10.11.1.10").unwrap();
+    mini.delete(Config, &format!("pod:coe/pods={P1}")).unwrap();
+    assert_eq!(mini.engine.desired(), flows);
+    assert_eq!(mini.snapshot.config.derived, derived.config.derived);
+    assert_eq!(mini.snapshot.operational.derived, derived.operational.derived);
+    assert_eq!(mini.ids.len(), 1, "only the tunnel's tag stays: {:?}", mini.ids);
+}
+
+#[test]
+fn the_pod_of_the_specification_waits_and_says_for_what() {
+    let mut mini = Mini::new();
+    let body = r#"{"pod:pods":[{"pod:version":"Some version","pod:uid":"AC092D9B-E9Eb-BAE2-eEd8-74Aca2B7Fa9C","pod:interface":[{"pod:uid":"7bA91A3A-f17E-2eBB-eDec-3BBBEa27DCa7","pod:ip-address":"0.147.0.7","pod:network-id":"fBAD80df-B0B4-0580-8D14-11FcaCED2ac6","pod:network-type":"FLAT","pod:segmentation-id":"0"}]}]}"#;
+    mini.put(Config, "pod:coe", body).unwrap();
+    let status = mini.get(Operational, "coeus-status:objects");
+    for part in [r#""state":"pending""#, "no name", "no network-NS", "no host-ip-address"] {
+        assert!(status.contains(part), "{part} is missing: {status}");
+    }
+}
+
+#[test]
+fn an_address_in_use_is_refused_and_its_owner_named() {
+    let mut mini = Mini::new();
+    put_pod(&mut mini, P1, "p1", "10.11.1.10").unwrap();
+    let refusal = put_pod(&mut mini, P2, "p2", "10.11.1.10").unwrap_err();
+    assert_eq!(refusal.tag, "in-use");
+    assert!(refusal.message.contains(P1) && refusal.message.contains("blue:p1"), "{refusal}");
+    let refusal = put_pod(&mut mini, P2, "p1", "10.11.1.11").unwrap_err();
+    assert!(refusal.message.contains("interface name blue:p1"), "{refusal}");
+    put_pod(&mut mini, P2, "p2", "10.11.1.11").unwrap();
+    // What a pod already has is its own.
+    put_pod(&mut mini, P1, "p1", "10.11.1.10").unwrap();
+    // Both exchange their addresses in one transaction.
+    let both = [pod(P1, "p1", "blue", "10.11.1.11"), pod(P2, "p2", "blue", "10.11.1.10")];
+    let entry = |body: &String| body[r#"{"pod:pods":["#.len()..body.len() - 2].to_owned();
+    let body = format!(r#"{{"pod:coe":{{"pods":[{},{}]}}}}"#, entry(&both[0]), entry(&both[1]));
+    mini.put(Config, "pod:coe", &body).unwrap();
+}
+
+#[test]
+fn a_restart_changes_nothing() {
+    let mut mini = Mini::new();
+    put_switch(&mut mini);
+    put_pod(&mut mini, P2, "p2", "10.11.1.11").unwrap();
+    put_pod(&mut mini, P1, "p1", "10.11.1.10").unwrap();
+    mini.delete(Config, &format!("pod:coe/pods={P2}")).unwrap();
+    let (flows, before) = (mini.engine.desired(), mini.snapshot.clone());
+    let scratch = Engine::from_scratch(&mini.snapshot, &mini.held(), mini.now());
+    assert_eq!(scratch, flows);
+    mini.restore();
+    assert_eq!(mini.engine.desired(), flows);
+    assert_eq!(mini.snapshot.config.derived, before.config.derived);
+    assert_eq!(mini.snapshot.operational.derived, before.operational.derived);
+}
+
+/// A commit that was rendered could not be made durable: the switches never hear of it.
+#[test]
+fn what_was_not_durable_is_taken_back() {
+    let mut mini = Mini::new();
+    put_switch(&mut mini);
+    put_pod(&mut mini, P1, "p1", "10.11.1.10").unwrap();
+    let (good, ids, told) = (mini.snapshot.clone(), mini.ids.clone(), mini.told.lock().unwrap().clone());
+    mini.publishing = false;
+    mini.delete(Config, &format!("pod:coe/pods={P1}")).unwrap();
+    put_pod(&mut mini, P2, "p2", "10.11.1.12").unwrap();
+    assert_eq!(*mini.told.lock().unwrap(), told);
+    (mini.snapshot, mini.ids) = (good, ids);
+    mini.restore();
+    assert_eq!(*mini.told.lock().unwrap(), told);
+    assert_eq!(mini.engine.desired(), told);
+}
+
+#[test]
+fn an_offer_is_not_an_address_yet() {
+    let mut mini = Mini::new();
+    let body = |state: &str| {
+        format!(
+            r#"{{"coeus-dhcp:lease":[{{"interface":"blue:p1","address":"10.11.1.9","state":"{state}"}}]}}"#
+        )
+    };
+    let pods = format!("pod:coe/pods={P1}");
+    let unaddressed = pod(P1, "p1", "blue", "10.11.1.9").replace(r#""ip-address":"10.11.1.9","#, "");
+    mini.put(Config, &pods, &unaddressed).unwrap();
+    mini.put(Operational, "coeus-dhcp:leases/lease=blue%3Ap1", &body("offered")).unwrap();
+    assert!(mini.get(Operational, "coeus-status:objects").contains("no DHCP lease is recorded"));
+    mini.put(Operational, "coeus-dhcp:leases/lease=blue%3Ap1", &body("bound")).unwrap();
+    assert!(mini.get(Config, "l3vpn:vpn-interfaces").contains("10.11.1.9/32"));
+    mini.delete(Operational, "coeus-dhcp:leases/lease=blue%3Ap1").unwrap();
+    assert!(!mini.get(Config, "l3vpn:vpn-interfaces").contains("10.11.1.9"));
+}
