@@ -1,8 +1,10 @@
 //! Cases: golden files of each feature, and what must change when something changes.
 
+mod changes;
 mod laws;
 mod mini;
 mod store;
+mod trace;
 
 use super::testing::*;
 use crate::pipeline::golden;
@@ -38,6 +40,18 @@ fn last_pod_gone() {
     let mut world = two_pods().on_one_node();
     world.put([no_pod("p1"), no_pod("p2")]);
     assert_golden("last-pod-gone", &world, &[1]);
+}
+
+/// Three sources of a gateway: a pool, the node's pod-cidr, and the assumption of .1.
+#[test]
+fn gateway() {
+    let world = World::default()
+        .with(switch(1))
+        .with([k8s_node(1, Some("10.11.0.0/16")), pool("blue", "10.11.1.0/24", Some("10.11.1.254"))])
+        .with([pod("p1", "blue", 1, Some("10.11.1.10")), port(1, "blue:p1", 10)])
+        .with([pod("p2", "blue", 1, Some("10.11.2.10")), port(1, "blue:p2", 11)])
+        .with([pod("p3", "blue", 1, Some("10.99.2.10")), port(1, "blue:p3", 12)]);
+    assert_golden("gateway", &world, &[1]);
 }
 
 #[test]

@@ -1,0 +1,130 @@
+//! What must change when something changes, and no more.
+
+use super::super::testing::*;
+use crate::model::Reason;
+use crate::net::Dpid;
+
+/// The world of so many pods of namespace blue on node 1, and one on node 2.
+fn many(count: u32) -> World {
+    let mut world = World::default().with(switch(1)).with(switch(2));
+    world.put([k8s_node(1, Some("10.11.0.0/16")), k8s_node(2, Some("10.12.0.0/16"))]);
+    world.put([pod("far", "blue", 2, Some("10.12.0.2")), port(2, "blue:far", 10)]);
+    world.put((0..count).flat_map(nth));
+    world
+}
+
+fn nth(number: u32) -> [crate::model::Row; 2] {
+    let name = format!("p{number:05}");
+    let address = format!("10.11.{}.{}", number / 200, 2 + number % 200);
+    [pod(&name, "blue", 1, Some(&address)), port(1, &format!("blue:{name}"), 100 + number)]
+}
+
+/// Adding one pod costs the same among ten and among hundreds.
+#[test]
+fn one_more_pod_is_the_same_work_among_many() {
+    let counts = [10, 500].map(|count| {
+        let mut world = many(count);
+        let deltas = world.put(nth(count + 1));
+        let here = &deltas[&Dpid(1)];
+        assert!(here.groups.len() <= 2, "a chunk, and the local group if the chunk is new");
+        (here.flows.len(), deltas[&Dpid(2)].flows.len(), deltas[&Dpid(2)].groups.len())
+    });
+    assert_eq!(counts[0], counts[1]);
+}
+
+#[test]
+fn a_chunk_holds_no_more_than_its_ports() {
+    let world = many(500);
+    let tables = world.tables(1, "elan");
+    let largest = tables.groups.values().map(|group| group.description().buckets.len()).max();
+    assert_eq!(largest, Some(64));
+}
+
+#[test]
+fn an_address_change_moves_only_routes_and_answers() {
+    let mut world = two_pods().on_two_nodes();
+    let deltas = world.put([pod("p1", "blue", 1, Some("10.11.1.77"))]);
+    for delta in deltas.values() {
+        assert!(delta.flows.keys().all(|key| matches!(key.table, 21 | 81)), "{delta:?}");
+        assert!(delta.groups.is_empty());
+    }
+    assert_eq!(deltas.len(), 2);
+}
+
+#[test]
+fn a_renumbered_port_changes_two_flows() {
+    let mut world = two_pods().on_one_node();
+    let mut renumbered = port(1, "blue:p1", 12);
+    if let crate::model::Row::Port(_, Some(port)) = &mut renumbered {
+        port.attached_mac = Some(mac(1, 10));
+    }
+    let deltas = world.put([renumbered]);
+    let keys: Vec<u8> = deltas[&Dpid(1)].flows.keys().map(|key| key.table).collect();
+    assert_eq!(keys, [0, 0, 220], "one in table 0 goes, one comes; 220 is replaced");
+}
+
+#[test]
+fn a_moved_pod_leaves_nothing_behind() {
+    let mut world = two_pods().on_two_nodes();
+    let before = world.tables(2, "");
+    world.put([pod("p1", "blue", 2, Some("10.11.1.10"))]);
+    assert!(matches!(world.pending("p1")[..], []), "its port is still on node 1, and serves it there");
+    world.put([no_port(1, "blue:p1"), port(2, "blue:p1", 12)]);
+    let left = world.tables(1, "");
+    assert!(left.groups.is_empty() && left.flows.values().all(|flow| flow.owner.key.as_ref() != "blue:p1"));
+    world.put([pod("p1", "blue", 1, Some("10.11.1.10")), no_port(2, "blue:p1"), port(1, "blue:p1", 10)]);
+    assert_eq!(world.tables(2, ""), before);
+}
+
+#[test]
+fn the_order_of_port_and_pod_does_not_matter() {
+    let rows = || [pod("p1", "blue", 1, Some("10.11.1.10")), port(1, "blue:p1", 10)];
+    let [pod_row, port_row] = rows();
+    let pod_first = World::default().with(switch(1)).with([pod_row]).with([port_row]);
+    let [pod_row, port_row] = rows();
+    let port_first = World::default().with([port_row]).with([pod_row]).with(switch(1));
+    assert_eq!(pod_first.told.keys().collect::<Vec<_>>(), [&Dpid(1)]);
+    assert_eq!(pod_first.told[&Dpid(1)].flows.len(), port_first.told[&Dpid(1)].flows.len());
+}
+
+#[test]
+fn a_pod_says_what_it_waits_for() {
+    let mut world = World::default().with(switch(1));
+    world.put([pod("p1", "blue", 1, Some("0.147.0.7"))]);
+    assert_eq!(
+        world.pending("p1"),
+        [Reason::NoPort { name: "blue:p1".into() }, Reason::UnusableAddress("0.147.0.7".parse().unwrap()),]
+    );
+    world.put([pod("p2", "blue", 1, None), port(1, "blue:p2", 10)]);
+    assert_eq!(world.pending("p2"), [Reason::NoAddress]);
+    // Two ports claim one number for a moment: the second waits, then has it.
+    world.put([pod("p3", "blue", 1, None), port(1, "blue:p3", 10)]);
+    let taken = |reason: &Reason| matches!(reason, Reason::PortTaken { owner, .. } if &**owner == "blue:p2");
+    assert!(world.pending("p3").iter().any(taken), "{:?}", world.pending("p3"));
+    world.put([no_port(1, "blue:p2")]);
+    assert_eq!(world.pending("p3"), [Reason::NoAddress]);
+}
+
+#[test]
+fn of_two_ports_that_on_the_pods_own_node_is_used() {
+    let mut world = two_pods().on_two_nodes();
+    world.put([port(1, "red:p3", 12)]);
+    let id = crate::model::InterfaceId { pod: "p3".into(), uid: "p3".into() };
+    let interface = world.workshop.model.interface(&id).unwrap();
+    assert_eq!(interface.attachment.as_ref().unwrap().dpid, Dpid(2));
+    assert!(matches!(interface.notes[..], [Reason::SeveralPorts { .. }]));
+}
+
+#[test]
+fn a_pod_with_the_gateways_address_takes_its_place() {
+    let mut world = two_pods().on_one_node();
+    let answers = |world: &World| {
+        let tables = world.tables(1, "arp");
+        tables.flows.values().filter(|flow| flow.to_string().contains("arp_tpa=10.11.1.1,")).count()
+    };
+    assert_eq!(answers(&world), 1);
+    world.put([pod("p9", "blue", 1, Some("10.11.1.1")), port(1, "blue:p9", 12)]);
+    assert_eq!(answers(&world), 3, "its own, its ELAN's, its VPN's");
+    world.put([no_pod("p9")]);
+    assert_eq!(answers(&world), 1);
+}

@@ -1,0 +1,244 @@
+//! Real Open vSwitch judges: what becomes of a packet, by `ofproto/trace` on a private switch with dummy ports.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::super::testing::*;
+use crate::pipeline::{Group, SwitchTables, golden};
+
+/// A private Open vSwitch; ends with the value.
+struct Ovs {
+    folder: tempfile::TempDir,
+}
+
+impl Ovs {
+    /// `None` where Open vSwitch is not installed: then there is nothing to ask.
+    fn start() -> Option<Ovs> {
+        let schema = "/usr/share/openvswitch/vswitch.ovsschema";
+        if !Path::new(schema).exists() {
+            eprintln!("Open vSwitch is not installed: no packet is traced");
+            return None;
+        }
+        let ovs = Ovs { folder: tempfile::tempdir().unwrap() };
+        ovs.run("ovsdb-tool", &["create", "conf.db", schema]);
+        let server = ["conf.db", "--remote=punix:db.sock", "--unixctl=db.ctl", "--pidfile=ovsdb.pid"];
+        let detached = ["--detach", "--no-chdir", "-vconsole:off"];
+        ovs.run("ovsdb-server", &[&server[..], &detached].concat());
+        ovs.run("ovs-vsctl", &["--db=unix:db.sock", "--no-wait", "init"]);
+        let switch = ["unix:db.sock", "--enable-dummy=override", "--disable-system", "--unixctl=vs.ctl"];
+        ovs.run("ovs-vswitchd", &[&switch[..], &["--pidfile=vs.pid"], &detached].concat());
+        Some(ovs)
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> String {
+        let folder = self.folder.path();
+        let output = Command::new("timeout")
+            .arg("20")
+            .arg(program)
+            .args(arguments)
+            .current_dir(folder)
+            .envs(["OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR"].map(|name| (name, folder)))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program} {arguments:?}: {error}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// A bridge with the tunnel port 1 and ports 10 to 12, and everything the tables say.
+    fn bridge(&self, name: &str, tables: &SwitchTables) {
+        let vsctl = |arguments: &str| {
+            let arguments = format!("--timeout=10 --db=unix:db.sock {arguments}");
+            self.run("ovs-vsctl", &arguments.split(' ').collect::<Vec<_>>());
+        };
+        vsctl(&format!(
+            "add-br {name} -- set bridge {name} datapath_type=dummy fail_mode=secure protocols=OpenFlow13"
+        ));
+        vsctl(&format!(
+            "add-port {name} {name}-1 -- set interface {name}-1 type=vxlan options:remote_ip=flow options:key=flow ofport_request=1"
+        ));
+        for port in 10..=12 {
+            vsctl(&format!(
+                "add-port {name} {name}-{port} -- set interface {name}-{port} type=dummy ofport_request={port}"
+            ));
+        }
+        // What is named comes first.
+        let mut groups: Vec<_> = tables.groups.values().collect();
+        groups.sort_by_key(|group| height(tables, group));
+        let groups: String = groups.iter().map(|group| format!("{group}\n")).collect();
+        let meters: Vec<_> = tables.meters.values().map(|meter| meter.to_string()).collect();
+        let flows = golden::print(&SwitchTables { flows: tables.flows.clone(), ..SwitchTables::default() });
+        std::fs::write(self.folder.path().join("groups"), groups).unwrap();
+        std::fs::write(self.folder.path().join("flows"), flows).unwrap();
+        for meter in meters {
+            self.run(
+                "ovs-ofctl",
+                &[
+                    "-O",
+                    "OpenFlow13",
+                    "add-meter",
+                    name,
+                    &meter.replace(" bands", ",bands").replace(' ', ","),
+                ],
+            );
+        }
+        self.run("ovs-ofctl", &["-O", "OpenFlow13", "add-groups", name, "groups"]);
+        self.run("ovs-ofctl", &["-O", "OpenFlow13", "add-flows", name, "flows"]);
+    }
+
+    fn trace(&self, bridge: &str, packet: &str) -> Trace {
+        let control = self.folder.path().join("vs.ctl");
+        let text =
+            self.run("ovs-appctl", &["-t", control.to_str().unwrap(), "ofproto/trace", bridge, packet]);
+        Trace { text }
+    }
+}
+
+/// How many groups stand on top of each other, this one included.
+fn height(tables: &SwitchTables, group: &Group) -> u32 {
+    let named = group.names.iter().filter_map(|id| tables.groups.get(id));
+    named.map(|group| height(tables, group)).max().unwrap_or(0) + 1
+}
+
+impl Drop for Ovs {
+    fn drop(&mut self) {
+        for file in ["vs.pid", "ovsdb.pid"] {
+            let Ok(pid) = std::fs::read_to_string(self.folder.path().join(file)) else { continue };
+            let _ = Command::new("kill").arg("-9").arg(pid.trim()).status();
+        }
+    }
+}
+
+struct Trace {
+    text: String,
+}
+
+impl Trace {
+    /// OpenFlow ports that get a copy.
+    fn outputs(&self) -> BTreeSet<u32> {
+        let outputs = self.text.lines().filter_map(|line| line.trim().strip_prefix("output:"));
+        outputs.filter_map(|port| port.parse().ok()).collect()
+    }
+
+    fn goes_to(&self, ports: impl IntoIterator<Item = u32>) -> &Trace {
+        assert_eq!(self.outputs(), ports.into_iter().collect(), "{}", self.text);
+        self
+    }
+
+    fn is_dropped(&self) -> &Trace {
+        assert!(self.text.contains("Datapath actions: drop"), "{}", self.text);
+        self.goes_to([])
+    }
+
+    fn says(&self, part: &str) -> &Trace {
+        assert!(self.text.contains(part), "no {part} in\n{}", self.text);
+        self
+    }
+}
+
+const GATEWAY: &str = "02:c0:e5:01:86:a0";
+
+/// What p1 (port 10 of switch 1) sends to `dst`.
+fn from_p1(dst: &str, rest: &str) -> String {
+    format!("in_port=10,dl_src=0a:00:00:01:00:0a,dl_dst={dst},{rest}")
+}
+
+#[test]
+fn packets_go_where_they_should() {
+    let Some(ovs) = Ovs::start() else { return };
+    let mut world = two_pods().on_two_nodes();
+    // p4 is on the node of p1; p5 is of its ELAN, but plugged in on the other switch.
+    world.put([pod("p4", "blue", 1, Some("10.11.1.20")), port(1, "blue:p4", 11)]);
+    world.put([pod("p5", "blue", 1, Some("10.11.1.30")), port(2, "blue:p5", 12)]);
+    world.put([pool("192.168.56.11:blue", "10.11.1.0/24", None)]);
+    ovs.bridge("br1", &world.tables(1, ""));
+    ovs.bridge("br2", &world.tables(2, ""));
+    let (p2, p4, p5) = ("0a:00:00:02:00:0a", "0a:00:00:01:00:0b", "0a:00:00:02:00:0c");
+    let arp = |target: &str| {
+        from_p1(
+            "ff:ff:ff:ff:ff:ff",
+            &format!("arp,arp_op=1,arp_spa=10.11.1.10,arp_tpa={target},arp_sha=0a:00:00:01:00:0a"),
+        )
+    };
+    let ip = |target: &str, ttl: u8| format!("ip,nw_src=10.11.1.10,nw_dst={target},nw_proto=17,nw_ttl={ttl}");
+    let elan = world.workshop.model.elan("192.168.56.11:blue").unwrap();
+    let vpn = world.workshop.model.vpn("blue").unwrap();
+    let (elan_vni, vpn_vni) = (elan.vni.unwrap().0, vpn.l3_vni.unwrap().0);
+
+    // Same node, same ELAN: switched.
+    ovs.trace("br1", &from_p1(p4, &ip("10.11.1.20", 64))).goes_to([11]);
+    // Same ELAN on another switch: through the tunnel, by the ELAN's VNI.
+    ovs.trace("br1", &from_p1(p5, &ip("10.11.1.30", 64)))
+        .goes_to([1])
+        .says(&format!("set_field:{elan_vni:#x}->tun_id"));
+    // Arriving there.
+    let tunnel = |vni: u32, rest: &str| {
+        format!("in_port=1,tun_id={vni},tun_src=192.168.56.11,tun_dst=192.168.56.12,{rest}")
+    };
+    ovs.trace("br2", &tunnel(elan_vni, &format!("dl_src=0a:00:00:01:00:0a,dl_dst={p5},ip"))).goes_to([12]);
+    // A spoofed source is not switched.
+    ovs.trace("br1", &from_p1(p4, "ip").replace("00:0a,dl_dst", "00:99,dl_dst")).is_dropped();
+    // A MAC of another ELAN is unknown: flooded inside, never to it.
+    ovs.trace("br1", &from_p1(p2, "ip")).goes_to([1, 11]);
+
+    // Broadcast: to all of the ELAN but the sender; what came through the tunnel stays here.
+    ovs.trace("br1", &from_p1("ff:ff:ff:ff:ff:ff", "dl_type=0x88cc")).goes_to([1, 11]);
+    ovs.trace("br2", &tunnel(elan_vni, "dl_src=0a:00:00:01:00:0a,dl_dst=ff:ff:ff:ff:ff:ff,ip")).goes_to([12]);
+    ovs.trace("br1", &from_p1("01:80:c2:00:00:00", "dl_type=0x88cc")).is_dropped();
+
+    // ARP: the gateway, a pod here, a pod of the ELAN elsewhere, a pod of another ELAN; nobody else hears of it.
+    let answers = |target: &str, mac: &str| {
+        ovs.trace("br1", &arp(target))
+            .goes_to([10])
+            .says(&format!("set_field:{mac}->eth_src"))
+            .says("load:0x2->NXM_OF_ARP_OP[]");
+    };
+    answers("10.11.1.1", GATEWAY);
+    answers("10.11.1.20", p4);
+    answers("10.11.1.30", p5);
+    answers("10.11.2.10", GATEWAY);
+    // Its own address: only a duplicate would answer. An unknown one: flooded. Another namespace's: not answered.
+    ovs.trace("br1", &arp("10.11.1.10")).goes_to([1, 11]);
+    ovs.trace("br1", &arp("10.11.1.99")).goes_to([1, 11]);
+    ovs.trace("br1", &arp("10.11.2.20")).goes_to([1, 11]);
+
+    // Across nodes: routed twice.
+    let leaving = ovs.trace("br1", &from_p1(GATEWAY, &ip("10.11.2.10", 64)));
+    leaving
+        .goes_to([1])
+        .says(&format!("set_field:{vpn_vni:#x}->tun_id"))
+        .says("set_field:192.168.56.12->tun_dst")
+        .says("nw_ttl=63");
+    let arriving = format!("dl_src={GATEWAY},dl_dst={GATEWAY},{}", ip("10.11.2.10", 63));
+    ovs.trace("br2", &tunnel(vpn_vni, &arriving))
+        .goes_to([10])
+        .says(&format!("set_field:{p2}->eth_dst"))
+        .says("nw_ttl=62");
+    // Same node through the gateway: routed once, also back to the sender's port.
+    ovs.trace("br1", &from_p1(GATEWAY, &ip("10.11.1.20", 64))).goes_to([11]).says("nw_ttl=63");
+    ovs.trace("br1", &from_p1(GATEWAY, &ip("10.11.1.10", 64))).goes_to([10]);
+    // Never from one tunnel into another; not beyond the last hop; not into another namespace.
+    ovs.trace("br2", &tunnel(vpn_vni, &arriving.replace("10.11.2.10", "10.11.1.20"))).is_dropped();
+    ovs.trace("br1", &from_p1(GATEWAY, &ip("10.11.2.10", 1))).is_dropped();
+    ovs.trace("br1", &from_p1(GATEWAY, &ip("10.11.2.20", 64))).is_dropped();
+    ovs.trace("br1", &from_p1("02:c0:e5:01:86:a1", &ip("10.11.2.20", 64))).goes_to([1, 11]);
+
+    // The gateway answers a ping, also the last hop of one.
+    let echo = |gateway: &str, ttl: u8| {
+        from_p1(
+            GATEWAY,
+            &format!("icmp,icmp_type=8,icmp_code=0,nw_src=10.11.1.10,nw_dst={gateway},nw_ttl={ttl}"),
+        )
+    };
+    ovs.trace("br1", &echo("10.11.1.1", 1))
+        .goes_to([10])
+        .says("nw_src=10.11.1.1,nw_dst=10.11.1.10")
+        .says("icmp_type=0");
+
+    // DHCP: punted through the meter, where a pool applies; an unknown port is nobody.
+    let dhcp = "udp,nw_src=0.0.0.0,nw_dst=255.255.255.255,udp_src=68,udp_dst=67";
+    ovs.trace("br1", &from_p1("ff:ff:ff:ff:ff:ff", dhcp)).goes_to([]).says("controller(");
+    ovs.trace("br1", &from_p1("ff:ff:ff:ff:ff:ff", "ip").replace("in_port=10", "in_port=12")).is_dropped();
+}
