@@ -66,6 +66,9 @@ impl Reader {
     }
 }
 
+/// Makes a row's name of its key.
+type ToRow = fn(Arc<str>) -> RowKey;
+
 /// The rows that a change may concern. Empty for data that are none of the model's business.
 fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
     let mut rows = Vec::new();
@@ -76,7 +79,7 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         key_text(step.key.as_ref()?)
     };
     let config = change.store == Store::Config;
-    let simple: Option<(SchemaId, fn(Arc<str>) -> RowKey)> = if config && top.node == names.pod.coe {
+    let simple: Option<(SchemaId, ToRow)> = if config && top.node == names.pod.coe {
         Some((names.pod.pods, RowKey::Pod))
     } else if config && top.node == names.node.k8s_nodes_info {
         Some((names.node.k8s_nodes, RowKey::K8sNode))
@@ -128,7 +131,7 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     let mut rows = Vec::new();
     let config = &snapshot.config.input;
     let operational = &snapshot.operational.input;
-    let mut list = |root: &Fields, top: SchemaId, list: SchemaId, row: fn(Arc<str>) -> RowKey| {
+    let mut list = |root: &Fields, top: SchemaId, list: SchemaId, row: ToRow| {
         if let Some(container) = root.container(top) {
             rows.extend(entries(container, list).map(|(key, _)| row(key)));
         }

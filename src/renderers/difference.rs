@@ -59,7 +59,7 @@ impl Changes {
         let edits = nodes.filter_map(|(place, slot)| {
             let Place::Node(store, path) = place else { return None };
             let node = slot.after.and_then(|item| match item {
-                Item::Node(node) => Some(node.2),
+                Item::Node(derived) => Some(derived.node),
                 _ => None,
             });
             Some(DerivedEdit { store, path, node })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::datastore::Store;
 use crate::net::Dpid;
 use crate::pipeline::{Flow, FlowKey, Group, Meter, SwitchTables};
-use crate::schema::{DataPath, Node};
+use crate::schema::{DataPath, Node, Step};
 
 /// What one key of one renderer contributes, as it renders it.
 #[derive(Debug, Default)]
@@ -20,7 +20,16 @@ pub(super) enum Item {
     Flow(Dpid, Arc<Flow>),
     Group(Dpid, Arc<Group>),
     Meter(Dpid, Arc<Meter>),
-    Node(Box<(Store, DataPath, Node)>),
+    Node(Box<Derived>),
+}
+
+/// A node of a derived layer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Derived {
+    pub store: Store,
+    /// The steps of its path; a [`DataPath`] has room for more than most have.
+    pub steps: Box<[Step]>,
+    pub node: Node,
 }
 
 /// Where a thing is: two things cannot be in one place.
@@ -54,7 +63,7 @@ impl Rendered {
 
     /// A node of a derived layer.
     pub fn node(&mut self, store: Store, path: DataPath, node: Node) {
-        self.items.push(Item::Node(Box::new((store, path, node))));
+        self.items.push(Item::Node(Box::new(Derived { store, steps: path.steps.into_boxed_slice(), node })));
     }
 }
 
@@ -64,7 +73,9 @@ impl Item {
             Item::Flow(dpid, flow) => Place::Flow(*dpid, flow.key.clone()),
             Item::Group(dpid, group) => Place::Group(*dpid, group.id),
             Item::Meter(dpid, meter) => Place::Meter(*dpid, meter.id),
-            Item::Node(node) => Place::Node(node.0, node.1.clone()),
+            Item::Node(derived) => {
+                Place::Node(derived.store, DataPath { steps: derived.steps.iter().cloned().collect() })
+            }
         }
     }
 }

@@ -91,7 +91,7 @@ impl World {
     }
 
     /// The same rows and ids, rendered in one go in another order.
-    pub fn from_scratch(&self, reversed: bool) -> World {
+    pub fn rebuilt(&self, reversed: bool) -> World {
         let mut world = World { ids: self.ids.clone(), ..World::default() };
         let mut rows: Vec<Row> = self.rows.values().cloned().collect();
         if reversed {

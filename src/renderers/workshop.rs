@@ -17,7 +17,7 @@ use crate::pipeline::SwitchTables;
 pub(super) struct Workshop {
     pub model: Model,
     renderers: Vec<Box<dyn Renderer>>,
-    outputs: HashMap<(usize, Key), Box<[Item]>>,
+    outputs: HashMap<Key, Box<[Item]>>,
 }
 
 impl Workshop {
@@ -44,38 +44,40 @@ impl Workshop {
     /// Takes in rows and renders the keys that look different for it.
     pub fn apply(&mut self, rows: impl IntoIterator<Item = Row>, ids: &mut dyn Allocator) -> Difference {
         let touched = self.model.apply(rows, ids);
-        let mut difference = Difference::default();
-        let mut count = 0;
-        for (number, renderer) in self.renderers.iter().enumerate() {
-            let mut keys = Vec::new();
+        let mut keys = Vec::new();
+        for renderer in &self.renderers {
             renderer.affected(&touched, &self.model, &mut keys);
-            for key in keys.into_iter().collect::<BTreeSet<_>>() {
-                count += 1;
-                let Some(items) = render(renderer.as_ref(), &key, &self.model) else { continue };
-                let slot = (number, key);
-                let before = self.outputs.get(&slot).map(|items| &items[..]).unwrap_or_default();
-                if *before == *items {
-                    continue;
-                }
-                difference.exchange(before, &items);
-                if items.is_empty() {
-                    self.outputs.remove(&slot);
-                } else {
-                    self.outputs.insert(slot, items);
-                }
+        }
+        let keys: BTreeSet<Key> = keys.into_iter().collect();
+        debug!(keys = keys.len(), "rendering");
+        let mut difference = Difference::default();
+        for key in keys {
+            let Some(items) = self.render(&key) else { continue };
+            let before = self.outputs.get(&key).map(|items| &items[..]).unwrap_or_default();
+            if *before == *items {
+                continue;
+            }
+            difference.exchange(before, &items);
+            if items.is_empty() {
+                self.outputs.remove(&key);
+            } else {
+                self.outputs.insert(key, items);
             }
         }
-        debug!(keys = count, "rendered");
         difference
     }
-}
 
-/// One key, or nothing if the renderer has a fault: what the key rendered before then stays.
-fn render(renderer: &dyn Renderer, key: &Key, model: &Model) -> Option<Box<[Item]>> {
-    let mut out = Rendered::default();
-    if catch_unwind(AssertUnwindSafe(|| renderer.render(key, model, &mut out))).is_err() {
-        error!(renderer = renderer.name(), %key, "the renderer has a fault with this object; it stays as it was");
-        return None;
+    /// What all renderers make of a key. Nothing if one has a fault: what the key rendered before then stays.
+    fn render(&self, key: &Key) -> Option<Box<[Item]>> {
+        let mut out = Rendered::default();
+        for renderer in &self.renderers {
+            let rendered = catch_unwind(AssertUnwindSafe(|| renderer.render(key, &self.model, &mut out)));
+            if rendered.is_err() {
+                let renderer = renderer.name();
+                error!(renderer, %key, "the renderer has a fault with this object; it stays as it was");
+                return None;
+            }
+        }
+        Some(out.items.into_boxed_slice())
     }
-    Some(out.items.into_boxed_slice())
 }

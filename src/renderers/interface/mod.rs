@@ -53,7 +53,7 @@ impl Renderer for Interfaces {
             }
             Key::Switch(dpid) => {
                 let Some((lport, tunnel)) = model.tunnel(*dpid) else { return };
-                let owner = Owner::new(&format!("tunnel {dpid}"));
+                let owner = Owner::new(format!("tunnel {dpid}"));
                 out.flow(*dpid, flows::tunnel_ingress(tunnel.ofport, lport, &owner));
                 out.flow(*dpid, flows::egress(lport, tunnel.ofport, &owner));
             }

@@ -142,8 +142,8 @@ proptest! {
             world.put(rows);
             prop_assert_eq!(differences(&tables(&world), &world.told), "");
         }
-        prop_assert_eq!(differences(&tables(&world), &tables(&world.from_scratch(false))), "");
-        prop_assert_eq!(differences(&tables(&world), &tables(&world.from_scratch(true))), "");
+        prop_assert_eq!(differences(&tables(&world), &tables(&world.rebuilt(false))), "");
+        prop_assert_eq!(differences(&tables(&world), &tables(&world.rebuilt(true))), "");
     }
 
     /// Ids are held exactly by what needs them.
@@ -210,7 +210,7 @@ proptest! {
         world.ids.closed.clear();
         world.put([]);
         prop_assert_eq!(differences(&tables(&world), &world.told), "");
-        prop_assert_eq!(differences(&tables(&world), &tables(&world.from_scratch(false))), "");
+        prop_assert_eq!(differences(&tables(&world), &tables(&world.rebuilt(false))), "");
     }
 }
 

@@ -153,3 +153,56 @@ fn an_offer_is_not_an_address_yet() {
     mini.delete(Operational, "coeus-dhcp:leases/lease=blue%3Ap1").unwrap();
     assert!(!mini.get(Config, "l3vpn:vpn-interfaces").contains("10.11.1.9"));
 }
+
+/// Rows are read again wherever an edit touches them: after each edit, the engine holds what a new one would.
+#[test]
+fn every_kind_of_edit_is_seen() {
+    let mut mini = Mini::new();
+    let bridge = format!("{TOPOLOGY}/node=ovsdb%3A%2F%2Fuuid%2Fa%2Fbridge%2Fbr-int");
+    let system = format!("{TOPOLOGY}/node=ovsdb%3A%2F%2Fuuid%2Fa");
+    let local_ip = format!("{system}/ovsdb:openvswitch-other-configs=local_ip");
+    let port = format!("{bridge}/termination-point=veth1");
+    let iface = format!("{port}/ovsdb:interface-external-ids=iface-id");
+    let interface = format!("pod:coe/pods={P1}/interface={P1}");
+    let pool = "dhcp_allocation_pool:dhcp_allocation_pool/network=blue/allocation-pool=10.11.1.0%2F24";
+    let node = format!("k8s-node:k8s-nodes-info/k8s-nodes={P2}");
+    put_switch(&mut mini);
+    put_pod(&mut mini, P1, "p1", "10.11.1.10").unwrap();
+    put_pod(&mut mini, P2, "p2", "10.11.1.11").unwrap();
+    let body = r#"{"network":[{"network-id":"blue"}]}"#;
+    mini.put(Config, "dhcp_allocation_pool:dhcp_allocation_pool/network=blue", body).unwrap();
+    let edits = [
+        (Config, interface.as_str(), format!(r#"{{"interface":[{{"uid":"{P1}","ip-address":"10.11.1.12"}}]}}"#)),
+        (Config, pool, r#"{"allocation-pool":[{"subnet":"10.11.1.0/24","allocate-from":"10.11.1.2","allocate-to":"10.11.1.9","gateway":"10.11.1.254"}]}"#.to_owned()),
+        (Config, pool, String::new()),
+        (Config, node.as_str(), format!(r#"{{"k8s-nodes":[{{"uid":"{P2}","internal-ip-address":"192.168.56.11","pod-cidr":"10.11.0.0/16"}}]}}"#)),
+        (Config, node.as_str(), String::new()),
+        (Operational, local_ip.as_str(), r#"{"ovsdb:openvswitch-other-configs":[{"other-config-key":"local_ip","other-config-value":"192.168.56.99"}]}"#.to_owned()),
+        (Operational, iface.as_str(), r#"{"ovsdb:interface-external-ids":[{"external-id-key":"iface-id","external-id-value":"blue:p2"}]}"#.to_owned()),
+        (Operational, port.as_str(), r#"{"termination-point":[{"tp-id":"veth1","ovsdb:ofport":11,"ovsdb:interface-external-ids":[{"external-id-key":"iface-id","external-id-value":"blue:p1"},{"external-id-key":"attached-mac","external-id-value":"0a:00:00:00:01:10"}]}]}"#.to_owned()),
+        (Operational, local_ip.as_str(), String::new()),
+        (Operational, port.as_str(), String::new()),
+        (Operational, bridge.as_str(), String::new()),
+        (Operational, TOPOLOGY, String::new()),
+        (Config, "pod:coe", String::new()),
+    ];
+    for (store, path, body) in edits {
+        let before = mini.engine.desired();
+        let derived = |mini: &Mini| {
+            let pages = ["coeus-status:objects", "itm-state:tunnels_state"];
+            pages.map(|page| mini.get(Operational, page))
+        };
+        let status = derived(&mini);
+        if body.is_empty() {
+            mini.delete(store, path).unwrap();
+        } else {
+            mini.put(store, path, &body).unwrap();
+        }
+        let scratch = Engine::from_scratch(&mini.snapshot, &mini.held(), mini.now());
+        assert!(mini.engine.desired() == scratch, "after {path} {body}");
+        assert_eq!(*mini.told.lock().unwrap(), scratch);
+        let changed = before != scratch || status != derived(&mini);
+        assert!(changed, "{path} {body} made no difference");
+    }
+    assert!(mini.ids.is_empty(), "{:?}", mini.ids);
+}
