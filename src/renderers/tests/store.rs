@@ -19,9 +19,8 @@ fn put_pod(mini: &mut Mini, uid: &str, name: &str, address: &str) -> Result<(), 
     mini.put(Config, &format!("pod:coe/pods={uid}"), &pod(uid, name, "blue", address))
 }
 
-/// A switch as OVSDB describes it, with a tunnel port and a port for `blue:p1`.
-fn put_switch(mini: &mut Mini) {
-    let body = r#"{"network-topology:topology":[{"topology-id":"ovsdb:1","node":[
+/// What OVSDB writes of a switch.
+const SWITCH: &str = r#"{"network-topology:topology":[{"topology-id":"ovsdb:1","node":[
         {"node-id":"ovsdb://uuid/a","ovsdb:openvswitch-other-configs":[
             {"other-config-key":"local_ip","other-config-value":"192.168.56.11"}]},
         {"node-id":"ovsdb://uuid/a/bridge/br-int","ovsdb:bridge-name":"br-int","ovsdb:datapath-id":"00:00:00:00:00:00:00:01",
@@ -31,7 +30,10 @@ fn put_switch(mini: &mut Mini) {
             {"tp-id":"veth1","ovsdb:ofport":10,"ovsdb:interface-external-ids":[
                 {"external-id-key":"iface-id","external-id-value":"blue:p1"},
                 {"external-id-key":"attached-mac","external-id-value":"0a:00:00:00:01:10"}]}]}]}]}"#;
-    mini.put(Operational, TOPOLOGY, body).unwrap();
+
+/// A switch as OVSDB describes it, with a tunnel port and a port for `blue:p1`.
+fn put_switch(mini: &mut Mini) {
+    mini.put(Operational, TOPOLOGY, SWITCH).unwrap();
 }
 
 #[test]
@@ -183,6 +185,7 @@ fn every_kind_of_edit_is_seen() {
         (Operational, local_ip.as_str(), String::new()),
         (Operational, port.as_str(), String::new()),
         (Operational, bridge.as_str(), String::new()),
+        (Operational, TOPOLOGY, SWITCH.to_owned()),
         (Operational, TOPOLOGY, String::new()),
         (Config, "pod:coe", String::new()),
     ];
