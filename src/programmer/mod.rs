@@ -1,1 +1,14 @@
-//! Placeholder.
+//! Desired minus actual, per switch.
+//!
+//! The datastore's thread hands over what changed ([`Programmers::apply`], never blocks); one task a switch reads the switch back
+//! when it connects, sends the difference as bundles, and reports what is confirmed. A clean restart sends nothing.
+
+mod actor;
+mod diff;
+mod report;
+mod send;
+mod warm;
+
+pub use actor::Programmers;
+pub use diff::{Actual, Item, ItemId, plan, plan_delta};
+pub use report::{Failure, Status};

@@ -1,1 +1,98 @@
-//! OpenFlow sessions.
+//! OpenFlow sessions: switches dial in, say who they are, and are handed to whoever programs them.
+//!
+//! Two ways lead from a switch: replies and errors to its programmer (the reader waits when that is slow), and punted packets to
+//! their consumer (dropped and counted when that is slow), so that a storm of punts never delays programming.
+
+mod server;
+mod session;
+
+pub use server::serve;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use openflow_rs::Message;
+use tokio::sync::mpsc;
+
+use crate::net::Dpid;
+
+/// Times of a session.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Silence after which the switch is asked for an echo.
+    pub probe: Duration,
+    /// Silence after which the session is over.
+    pub dead: Duration,
+    /// Time for hello and features.
+    pub handshake: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { probe: Duration::from_secs(5), dead: Duration::from_secs(15), handshake: Duration::from_secs(10) }
+    }
+}
+
+/// A switch that has introduced itself.
+#[derive(Debug)]
+pub struct Connected {
+    pub dpid: Dpid,
+    pub features: openflow_rs::Features,
+    pub peer: SocketAddr,
+    pub session: SessionHandle,
+    /// Dropping it ends the session.
+    pub replies: mpsc::Receiver<Incoming>,
+}
+
+/// What a switch says, other than echoes and punted packets.
+#[derive(Debug)]
+pub enum Incoming {
+    Message { xid: u32, message: Message },
+    Closed { reason: String },
+}
+
+/// A packet that a switch handed over.
+#[derive(Debug, Clone)]
+pub struct PacketIn {
+    pub dpid: Dpid,
+    pub packet: openflow_rs::PacketIn,
+}
+
+/// The session is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the OpenFlow session is closed")]
+pub struct SessionClosed;
+
+/// The way to a switch. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct SessionHandle {
+    out: mpsc::Sender<Bytes>,
+    xid: Arc<AtomicU32>,
+}
+
+impl SessionHandle {
+    fn new(out: mpsc::Sender<Bytes>) -> SessionHandle {
+        SessionHandle { out, xid: Arc::new(AtomicU32::new(0x100)) }
+    }
+
+    /// Queues encoded messages; waits while the switch is slow.
+    ///
+    /// # Errors
+    /// When the session is over.
+    pub async fn send(&self, bytes: Bytes) -> Result<(), SessionClosed> {
+        self.out.send(bytes).await.map_err(|_| SessionClosed)
+    }
+
+    /// Whether both lead to the same session.
+    pub fn is_same(&self, other: &SessionHandle) -> bool {
+        Arc::ptr_eq(&self.xid, &other.xid)
+    }
+
+    /// The first of `count` transaction ids that nobody else has.
+    pub fn xids(&self, count: u32) -> u32 {
+        self.xid.fetch_add(count, Ordering::Relaxed)
+    }
+}

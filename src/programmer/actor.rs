@@ -1,0 +1,497 @@
+//! One task a switch, and the registry that the datastore's thread talks to.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use openflow_rs::{BundleControl, BundleFlags, Message, MultipartReply, MultipartRequest, PacketOut, error_name};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::timeout;
+use tracing::{debug, info, warn};
+
+use super::diff::{Actual, Item, ItemId, plan, plan_delta};
+use super::report::{Failure, Status};
+use super::{send, warm};
+use crate::net::Dpid;
+use crate::pipeline::{Delta, SwitchTables};
+use crate::southbound::openflow::{Connected, Incoming, SessionClosed, SessionHandle};
+
+/// Messages of one bundle; much larger ones stall the switch.
+const BUNDLE: usize = 9_000;
+/// Bytes handed to the session at once.
+const CHUNK: usize = 48 << 10;
+/// Longest wait for an answer of the switch.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Pause before refused items are sent again.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// All switches, known or connected.
+#[derive(Clone)]
+pub struct Programmers {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    slots: Mutex<HashMap<Dpid, Arc<Slot>>>,
+    /// Opens when the desired state is complete: nothing is compared before.
+    gate: watch::Sender<bool>,
+    /// Told whenever a status changed.
+    reports: mpsc::Sender<Dpid>,
+}
+
+struct Slot {
+    dpid: Dpid,
+    desired: Mutex<Desired>,
+    changed: Notify,
+    status: Mutex<Status>,
+    session: Mutex<Option<SessionHandle>>,
+}
+
+#[derive(Default)]
+struct Desired {
+    tables: SwitchTables,
+    /// What has changed since the connected task last looked; unused while nobody is connected.
+    pending: Delta,
+    revision: u64,
+    listening: bool,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Programmers {
+    /// `reports` gets the id of a switch whenever its [`Status`] changed; when it is full, reports are joined.
+    pub fn new(reports: mpsc::Sender<Dpid>) -> Programmers {
+        Programmers { inner: Arc::new(Inner { slots: Mutex::default(), gate: watch::channel(false).0, reports }) }
+    }
+
+    /// Takes what changed. Never blocks: the change joins what has not been sent yet.
+    pub fn apply(&self, revision: u64, deltas: BTreeMap<Dpid, Delta>) {
+        for (dpid, delta) in deltas {
+            let slot = self.slot(dpid);
+            let mut desired = locked(&slot.desired);
+            desired.tables.apply(&delta);
+            desired.revision = revision;
+            if desired.listening {
+                desired.pending.merge(delta);
+            }
+            drop(desired);
+            slot.changed.notify_one();
+        }
+    }
+
+    /// The desired state is complete; from now on switches are made to match it.
+    pub fn open_gate(&self) {
+        self.inner.gate.send_replace(true);
+    }
+
+    /// What a switch should hold.
+    pub fn desired(&self, dpid: Dpid) -> SwitchTables {
+        locked(&self.slot(dpid).desired).tables.clone()
+    }
+
+    pub fn status(&self, dpid: Dpid) -> Status {
+        locked(&self.slot(dpid).status).clone()
+    }
+
+    pub fn switches(&self) -> Vec<Dpid> {
+        locked(&self.inner.slots).keys().copied().collect()
+    }
+
+    /// Sends a frame through a switch's pipeline.
+    ///
+    /// # Errors
+    /// When the switch is not connected.
+    pub async fn packet_out(&self, dpid: Dpid, packet: PacketOut) -> Result<(), SessionClosed> {
+        let session = locked(&self.slot(dpid).session).clone().ok_or(SessionClosed)?;
+        let mut bytes = BytesMut::new();
+        Message::PacketOut(packet).encode(session.xids(1), &mut bytes);
+        session.send(bytes.freeze()).await
+    }
+
+    /// Takes over a switch that has connected; an older session of it ends.
+    pub fn connected(&self, switch: Connected) {
+        let slot = self.slot(switch.dpid);
+        *locked(&slot.session) = Some(switch.session.clone());
+        let task = Task {
+            slot,
+            inner: self.inner.clone(),
+            session: switch.session,
+            replies: switch.replies,
+            peer: switch.peer.to_string(),
+            groups: BTreeSet::new(),
+            meters: BTreeSet::new(),
+            failed: BTreeMap::new(),
+            endpoints: BTreeMap::new(),
+            bundle: 0,
+            early: VecDeque::new(),
+        };
+        tokio::spawn(task.run());
+    }
+
+    fn slot(&self, dpid: Dpid) -> Arc<Slot> {
+        let fresh = || {
+            Arc::new(Slot {
+                dpid,
+                desired: Mutex::default(),
+                changed: Notify::new(),
+                status: Mutex::default(),
+                session: Mutex::default(),
+            })
+        };
+        locked(&self.inner.slots).entry(dpid).or_insert_with(fresh).clone()
+    }
+}
+
+/// Why a task ends.
+#[derive(Debug, thiserror::Error)]
+enum End {
+    #[error("{0}")]
+    Closed(String),
+    #[error("the switch did not answer {0}")]
+    Silent(&'static str),
+    #[error(transparent)]
+    Session(#[from] SessionClosed),
+}
+
+struct Task {
+    slot: Arc<Slot>,
+    inner: Arc<Inner>,
+    session: SessionHandle,
+    replies: mpsc::Receiver<Incoming>,
+    peer: String,
+    groups: BTreeSet<u32>,
+    meters: BTreeSet<u32>,
+    failed: BTreeMap<ItemId, Failure>,
+    /// Tunnel endpoints that were warmed in this session.
+    endpoints: BTreeMap<u32, u64>,
+    bundle: u32,
+    /// Answers that came while bytes were being sent.
+    early: VecDeque<Incoming>,
+}
+
+impl Task {
+    async fn run(mut self) {
+        let dpid = self.slot.dpid;
+        info!(switch = %dpid, peer = self.peer, "switch connected");
+        self.report(|status, task| {
+            status.connected = true;
+            status.connects += 1;
+            status.peer.clone_from(&task.peer);
+        });
+        let end = match self.serve().await {
+            Ok(()) => "stopped".to_owned(),
+            Err(end) => end.to_string(),
+        };
+        info!(switch = %dpid, reason = end, "switch left");
+        // A newer session may have taken the slot over already.
+        let mut session = locked(&self.slot.session);
+        let ours = session.as_ref().is_some_and(|current| current.is_same(&self.session));
+        if ours {
+            *session = None;
+            drop(session);
+            let mut desired = locked(&self.slot.desired);
+            desired.listening = false;
+            desired.pending = Delta::default();
+            drop(desired);
+            self.report(|status, _| status.connected = false);
+        }
+    }
+
+    async fn serve(&mut self) -> Result<(), End> {
+        let mut gate = self.inner.gate.subscribe();
+        if gate.wait_for(|open| *open).await.is_err() {
+            return Ok(());
+        }
+        let actual = self.read_back().await?;
+        self.groups = actual.groups.keys().copied().collect();
+        self.meters = actual.meters.keys().copied().collect();
+        let (items, revision, tables) = {
+            let mut desired = locked(&self.slot.desired);
+            desired.listening = true;
+            desired.pending = Delta::default();
+            (plan(&desired.tables, &actual), desired.revision, desired.tables.clone())
+        };
+        info!(switch = %self.slot.dpid, held = actual.flows.len(), wanted = tables.flows.len(), messages = items.len(), "read back");
+        self.report(|status, _| status.foreign_flows = actual.foreign_flows);
+        self.deliver(items).await?;
+        self.warm(tables.flows.values().map(AsRef::as_ref)).await?;
+        drop(tables);
+        self.confirmed(revision);
+        loop {
+            let retry = if self.failed.is_empty() { Duration::from_secs(3600) } else { RETRY };
+            let slot = self.slot.clone();
+            tokio::select! {
+                () = slot.changed.notified() => self.catch_up().await?,
+                () = tokio::time::sleep(retry) => self.retry().await?,
+                incoming = self.replies.recv() => self.unasked(incoming)?,
+            }
+        }
+    }
+
+    /// Sends what has changed since the last time.
+    async fn catch_up(&mut self) -> Result<(), End> {
+        let (delta, revision) = {
+            let mut desired = locked(&self.slot.desired);
+            (std::mem::take(&mut desired.pending), desired.revision)
+        };
+        if delta.is_empty() {
+            return Ok(());
+        }
+        let items = plan_delta(&delta, &self.groups, &self.meters);
+        self.deliver(items).await?;
+        self.warm(delta.flows.values().flatten().map(AsRef::as_ref)).await?;
+        self.confirmed(revision);
+        Ok(())
+    }
+
+    /// Sends refused items that are still wanted once more.
+    async fn retry(&mut self) -> Result<(), End> {
+        let mut delta = Delta::default();
+        {
+            let desired = locked(&self.slot.desired);
+            for id in self.failed.keys() {
+                match id {
+                    ItemId::Flow(key) => drop(delta.flows.insert(key.clone(), desired.tables.flows.get(key).cloned())),
+                    ItemId::Group(id) => drop(delta.groups.insert(*id, desired.tables.groups.get(id).cloned())),
+                    ItemId::Meter(id) => drop(delta.meters.insert(*id, desired.tables.meters.get(id).cloned())),
+                }
+            }
+        }
+        let items = plan_delta(&delta, &self.groups, &self.meters);
+        self.failed.clear();
+        self.deliver(items).await?;
+        let revision = locked(&self.slot.desired).revision;
+        self.confirmed(revision);
+        Ok(())
+    }
+
+    fn unasked(&self, incoming: Option<Incoming>) -> Result<(), End> {
+        match incoming {
+            None => Err(End::Closed("the session ended".into())),
+            Some(Incoming::Closed { reason }) => Err(End::Closed(reason)),
+            Some(Incoming::Message { message: Message::Error(error), .. }) => {
+                warn!(switch = %self.slot.dpid, error = error_name(error.kind, error.code), "the switch complains");
+                Ok(())
+            }
+            Some(Incoming::Message { .. }) => Ok(()),
+        }
+    }
+
+    /// Hands over what is encoded, if it is more than `least` bytes. Answers are taken meanwhile: a switch that cannot get rid of
+    /// them stops reading.
+    async fn push(&mut self, bytes: &mut BytesMut, least: usize) -> Result<(), End> {
+        if bytes.len() <= least {
+            return Ok(());
+        }
+        let full = Bytes::from(std::mem::replace(bytes, BytesMut::with_capacity(CHUNK + 4096)));
+        loop {
+            tokio::select! {
+                biased;
+                sent = self.session.send(full.clone()) => return Ok(sent?),
+                answer = self.replies.recv() => match answer {
+                    Some(answer) => self.early.push_back(answer),
+                    None => return Err(End::Closed("the session ended".into())),
+                },
+            }
+        }
+    }
+
+    /// The next message that answers something.
+    async fn reply(&mut self, to: &'static str) -> Result<(u32, Message), End> {
+        let next = async {
+            match self.early.pop_front() {
+                Some(early) => Some(early),
+                None => self.replies.recv().await,
+            }
+        };
+        match timeout(PATIENCE, next).await {
+            Err(_) => Err(End::Silent(to)),
+            Ok(Some(Incoming::Message { xid, message })) => Ok((xid, message)),
+            Ok(Some(Incoming::Closed { reason })) => Err(End::Closed(reason)),
+            Ok(None) => Err(End::Closed("the session ended".into())),
+        }
+    }
+
+    /// What the switch holds.
+    async fn read_back(&mut self) -> Result<Actual, End> {
+        let mut actual = Actual::default();
+        for request in [MultipartRequest::all_flows(), MultipartRequest::GroupDesc, MultipartRequest::MeterConfig] {
+            let xid = self.session.xids(1);
+            let mut bytes = BytesMut::new();
+            Message::MultipartRequest(request).encode(xid, &mut bytes);
+            self.session.send(bytes.freeze()).await?;
+            loop {
+                match self.reply("a multipart request").await? {
+                    (answered, Message::MultipartReply { more, body }) if answered == xid => {
+                        match body {
+                            MultipartReply::Flow(flows) => actual.add_flows(flows),
+                            MultipartReply::GroupDesc(groups) => actual.add_groups(groups),
+                            MultipartReply::MeterConfig(meters) => actual.add_meters(meters),
+                            _ => {}
+                        }
+                        if !more {
+                            break;
+                        }
+                    }
+                    (answered, Message::Error(error)) if answered == xid => {
+                        warn!(switch = %self.slot.dpid, error = error_name(error.kind, error.code), "cannot be read back");
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(actual)
+    }
+
+    /// Sends items in order and waits until the switch has confirmed or refused each.
+    async fn deliver(&mut self, items: Vec<Item>) -> Result<(), End> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        debug!(switch = %self.slot.dpid, messages = items.len(), "programming");
+        let bundled = items.iter().position(|item| !item.is_meter()).unwrap_or(items.len());
+        let end = items.iter().rposition(|item| !item.is_meter()).map_or(bundled, |last| last + 1);
+        self.one_by_one(&items[..bundled]).await?;
+        for part in items[bundled..end].chunks(BUNDLE) {
+            if !self.as_bundle(part).await? {
+                // All or none: none. One by one, only what is wrong stays out.
+                self.one_by_one(part).await?;
+            }
+        }
+        self.one_by_one(&items[end..]).await
+    }
+
+    /// One atomic bundle. False: the switch refused it.
+    async fn as_bundle(&mut self, items: &[Item]) -> Result<bool, End> {
+        if items.is_empty() {
+            return Ok(true);
+        }
+        self.bundle = self.bundle.wrapping_add(1);
+        let bundle = self.bundle;
+        let first = self.session.xids(items.len() as u32 + 2);
+        let commit = first + items.len() as u32 + 1;
+        let control = |control| Message::BundleControl { bundle, control, flags: BundleFlags::BOTH };
+        let mut out = BytesMut::with_capacity(CHUNK + 4096);
+        control(BundleControl::OpenRequest).encode(first, &mut out);
+        for (number, item) in items.iter().enumerate() {
+            send::encode_bundled(item, bundle, first + 1 + number as u32, &mut out);
+            self.push(&mut out, CHUNK).await?;
+        }
+        control(BundleControl::CommitRequest).encode(commit, &mut out);
+        self.push(&mut out, 0).await?;
+        let mut refused = None;
+        loop {
+            match self.reply("a bundle").await? {
+                (xid, Message::BundleControl { control: BundleControl::CommitReply, .. }) if xid == commit => break,
+                (xid, Message::Error(error)) if (first..=commit).contains(&xid) => {
+                    refused = Some(error_name(error.kind, error.code));
+                    if xid == commit {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.count(items, true);
+        if let Some(error) = refused {
+            warn!(switch = %self.slot.dpid, error, messages = items.len(), "a bundle was refused; sending its parts one by one");
+            return Ok(false);
+        }
+        items.iter().for_each(|item| self.hold(item));
+        Ok(true)
+    }
+
+    /// Single messages and a barrier; each may be refused by itself.
+    async fn one_by_one(&mut self, items: &[Item]) -> Result<(), End> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        let first = self.session.xids(items.len() as u32 + 1);
+        let barrier = first + items.len() as u32;
+        let mut out = BytesMut::with_capacity(CHUNK + 4096);
+        for (number, item) in items.iter().enumerate() {
+            send::encode(item, first + number as u32, &mut out);
+            self.push(&mut out, CHUNK).await?;
+        }
+        Message::BarrierRequest.encode(barrier, &mut out);
+        self.push(&mut out, 0).await?;
+        let mut refused = BTreeMap::new();
+        loop {
+            match self.reply("a barrier").await? {
+                (xid, Message::BarrierReply) if xid == barrier => break,
+                (xid, Message::Error(error)) if (first..barrier).contains(&xid) => {
+                    refused.insert((xid - first) as usize, error_name(error.kind, error.code));
+                }
+                _ => {}
+            }
+        }
+        self.count(items, false);
+        for (number, item) in items.iter().enumerate() {
+            match refused.remove(&number) {
+                None => self.hold(item),
+                Some(message) => {
+                    let (owner, subject) = item.describe();
+                    let owner = owner.map_or_else(|| "nobody any more".to_owned(), ToString::to_string);
+                    warn!(switch = %self.slot.dpid, owner, subject, message, "refused by the switch");
+                    self.failed.insert(item.id(), Failure { owner, subject, message });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers what the switch has confirmed.
+    fn hold(&mut self, item: &Item) {
+        self.failed.remove(&item.id());
+        match item {
+            Item::GroupPut { group, .. } => drop(self.groups.insert(group.id)),
+            Item::GroupGone(id) => drop(self.groups.remove(id)),
+            Item::MeterPut { meter, .. } => drop(self.meters.insert(meter.id)),
+            Item::MeterGone(id) => drop(self.meters.remove(id)),
+            Item::FlowPut(_) | Item::FlowGone(_) => {}
+        }
+    }
+
+    fn count(&self, items: &[Item], bundle: bool) {
+        let mut status = locked(&self.slot.status);
+        status.bundles += u64::from(bundle);
+        for item in items {
+            match item {
+                Item::FlowPut(_) | Item::FlowGone(_) => status.flow_mods += 1,
+                Item::GroupPut { .. } | Item::GroupGone(_) => status.group_mods += 1,
+                Item::MeterPut { .. } | Item::MeterGone(_) => status.meter_mods += 1,
+            }
+        }
+    }
+
+    /// Makes the datapath look new tunnel endpoints up before pods need them.
+    async fn warm<'a>(&mut self, flows: impl Iterator<Item = &'a crate::pipeline::Flow>) -> Result<(), End> {
+        for packet in warm::new_endpoints(flows, &mut self.endpoints) {
+            let mut bytes = BytesMut::new();
+            Message::PacketOut(packet).encode(self.session.xids(1), &mut bytes);
+            self.session.send(bytes.freeze()).await?;
+        }
+        Ok(())
+    }
+
+    fn confirmed(&self, revision: u64) {
+        self.report(|status, task| {
+            let desired = locked(&task.slot.desired);
+            status.programmed = revision;
+            status.flows = desired.tables.flows.len();
+            status.groups = desired.tables.groups.len();
+            status.meters = desired.tables.meters.len();
+            status.failures = task.failed.values().cloned().collect();
+        });
+    }
+
+    fn report(&self, change: impl FnOnce(&mut Status, &Task)) {
+        change(&mut locked(&self.slot.status), self);
+        // A full queue holds a report that will read the newest status anyway.
+        let _ = self.inner.reports.try_send(self.slot.dpid);
+    }
+}

@@ -1,0 +1,199 @@
+//! One switch: handshake, then a reader and a writer.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use bytes::{Buf, Bytes, BytesMut};
+use openflow_rs::{ErrorMessage, Features, Message, VERSION, frame_len};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+use tracing::debug;
+
+use super::{Connected, Incoming, PacketIn, SessionHandle, Settings};
+use crate::net::Dpid;
+
+/// Encoded chunks that wait for the socket; a chunk is at most about 64 KiB.
+const OUTBOX: usize = 64;
+/// Replies that wait for the programmer.
+const REPLIES: usize = 256;
+/// NXPIF_NXT_PACKET_IN2.
+const PACKET_IN2: u32 = 2;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    #[error("not OpenFlow: {0}")]
+    Decode(#[from] openflow_rs::DecodeError),
+    #[error("the switch does not speak OpenFlow 1.3 (it offers wire version {offered}, bitmap {bitmap:#x}); set the bridge's protocols")]
+    Version { offered: u8, bitmap: u32 },
+    #[error("no {0} within the time")]
+    Slow(&'static str),
+    #[error("the switch answered the features request with {0}")]
+    Unexpected(String),
+    #[error("nobody takes switches any more")]
+    Stopped,
+}
+
+/// Runs a session to its end; the text says why it ended.
+pub async fn run(
+    stream: TcpStream,
+    peer: SocketAddr,
+    settings: Settings,
+    connected: mpsc::Sender<Connected>,
+    packet_ins: mpsc::Sender<PacketIn>,
+) -> Result<String, SessionError> {
+    let (read, mut write) = stream.into_split();
+    let mut reader = Reader { read, buffer: BytesMut::with_capacity(64 << 10) };
+    let shake = handshake(&mut reader, &mut write);
+    let features = tokio::time::timeout(settings.handshake, shake).await.map_err(|_| SessionError::Slow("hello and features"))??;
+    let dpid = Dpid(features.dpid);
+    let (out, outbox) = mpsc::channel(OUTBOX);
+    let session = SessionHandle::new(out.clone());
+    let (replies, received) = mpsc::channel(REPLIES);
+    connected
+        .send(Connected { dpid, features, peer, session, replies: received })
+        .await
+        .map_err(|_| SessionError::Stopped)?;
+    drop(connected);
+    let writer = tokio::spawn(write_all(write, outbox));
+    let ended = listen(&mut reader, dpid, settings, &out, &replies, &packet_ins).await;
+    writer.abort();
+    let reason = match &ended {
+        Ok(reason) => reason.clone(),
+        Err(error) => error.to_string(),
+    };
+    let _ = replies.send(Incoming::Closed { reason }).await;
+    ended
+}
+
+struct Reader {
+    read: OwnedReadHalf,
+    buffer: BytesMut,
+}
+
+impl Reader {
+    /// The next whole message, `None` at the end of the stream.
+    async fn frame(&mut self) -> Result<Option<Bytes>, SessionError> {
+        loop {
+            if let Some(length) = frame_len(&self.buffer)?
+                && self.buffer.len() >= length
+            {
+                return Ok(Some(self.buffer.split_to(length).freeze()));
+            }
+            self.buffer.reserve(64 << 10);
+            if self.read.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+fn encoded(message: &Message, xid: u32) -> Bytes {
+    let mut bytes = BytesMut::new();
+    message.encode(xid, &mut bytes);
+    bytes.freeze()
+}
+
+async fn handshake(reader: &mut Reader, write: &mut OwnedWriteHalf) -> Result<Features, SessionError> {
+    write.write_all(&encoded(&Message::Hello { versions: 1 << VERSION }, 1)).await?;
+    let closed = || SessionError::Unexpected("the end of the connection".into());
+    let hello = reader.frame().await?.ok_or_else(closed)?;
+    let (header, message) = Message::decode(&hello)?;
+    let Message::Hello { versions } = message else { return Err(SessionError::Unexpected("no hello".into())) };
+    let speaks = if versions == 0 { header.version >= VERSION } else { versions & 1 << VERSION != 0 };
+    if !speaks {
+        let refusal = ErrorMessage { kind: 0, code: 0, data: b"OpenFlow 1.3 is needed".to_vec() };
+        let _ = write.write_all(&encoded(&Message::Error(refusal), header.xid)).await;
+        return Err(SessionError::Version { offered: header.version, bitmap: versions });
+    }
+    write.write_all(&encoded(&Message::FeaturesRequest, 2)).await?;
+    loop {
+        let frame = reader.frame().await?.ok_or_else(closed)?;
+        match Message::decode(&frame)? {
+            (_, Message::FeaturesReply(features)) => {
+                write.write_all(&encoded(&Message::SetPacketInFormat(PACKET_IN2), 3)).await?;
+                return Ok(features);
+            }
+            (header, Message::EchoRequest(data)) => {
+                write.write_all(&encoded(&Message::EchoReply(data), header.xid)).await?;
+            }
+            (_, Message::Error(error)) => {
+                return Err(SessionError::Unexpected(openflow_rs::error_name(error.kind, error.code)));
+            }
+            (_, other) => debug!(?other, "before the features reply"),
+        }
+    }
+}
+
+/// Writes what is queued, joining what waits already into few system calls.
+async fn write_all(mut write: OwnedWriteHalf, mut outbox: mpsc::Receiver<Bytes>) {
+    while let Some(first) = outbox.recv().await {
+        let mut batch: Vec<Bytes> = vec![first];
+        while batch.len() < OUTBOX
+            && let Ok(more) = outbox.try_recv()
+        {
+            batch.push(more);
+        }
+        for mut chunk in batch {
+            while chunk.has_remaining() {
+                if write.write_buf(&mut chunk).await.is_err() {
+                    return; // the reader sees the same end and says why
+                }
+            }
+        }
+    }
+}
+
+async fn listen(
+    reader: &mut Reader,
+    dpid: Dpid,
+    settings: Settings,
+    out: &mpsc::Sender<Bytes>,
+    replies: &mpsc::Sender<Incoming>,
+    packet_ins: &mpsc::Sender<PacketIn>,
+) -> Result<String, SessionError> {
+    let mut heard = Instant::now();
+    let mut dropped: u64 = 0;
+    loop {
+        let frame = match tokio::time::timeout(settings.probe, reader.frame()).await {
+            Ok(frame) => frame?,
+            Err(_) if heard.elapsed() >= settings.dead => return Err(SessionError::Slow("answer to an echo request")),
+            Err(_) => {
+                // A full queue means that the writer is stuck; silence will end the session.
+                let _ = out.try_send(encoded(&Message::EchoRequest(Vec::new()), 0));
+                continue;
+            }
+        };
+        heard = Instant::now();
+        let Some(frame) = frame else { return Ok("the switch closed the connection".into()) };
+        let (header, message) = match Message::decode(&frame) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                debug!(%dpid, %error, "a message that we do not understand is skipped");
+                continue;
+            }
+        };
+        match message {
+            Message::EchoRequest(data) => {
+                let _ = out.send(encoded(&Message::EchoReply(data), header.xid)).await;
+            }
+            Message::EchoReply(_) => {}
+            Message::PacketIn(packet) | Message::PacketIn2(packet) => {
+                if packet_ins.try_send(PacketIn { dpid, packet }).is_err() {
+                    dropped += 1;
+                    if dropped.is_power_of_two() {
+                        debug!(%dpid, dropped, "punted packets are dropped, their consumer is behind");
+                    }
+                }
+            }
+            message => {
+                if replies.send(Incoming::Message { xid: header.xid, message }).await.is_err() {
+                    return Ok("a newer session took its place".into());
+                }
+            }
+        }
+    }
+}
