@@ -57,6 +57,11 @@ impl Core {
         core
     }
 
+    /// The newest state, durable or not.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
     pub fn mark(&self) -> Mark {
         Mark { snapshot: self.snapshot.clone(), ids: self.ids.clone() }
     }

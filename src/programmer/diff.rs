@@ -227,7 +227,8 @@ mod tests {
             let list = |map: &BTreeMap<u8, u32>| map.iter().map(|(mac, port)| (*mac, *port)).collect::<Vec<_>>();
             let (first, second) = (tables(&list(&a), ac), tables(&list(&b), bc));
             let mut actual = Actual::default();
-            obey(&mut actual, &plan(&first, &actual));
+            let items = plan(&first, &actual);
+            obey(&mut actual, &items);
             let items = plan(&second, &actual);
             let keys: BTreeSet<u8> = a.keys().chain(b.keys()).copied().collect();
             let differ = keys.iter().filter(|key| a.get(key) != b.get(key)).count();

@@ -1,0 +1,234 @@
+//! What the operational datastore shows of a switch's database, node by node (models network-topology and ovsdb).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::datastore::{Edit, Snapshot, Store};
+use crate::ovsdb::{Cache, Row};
+use crate::schema::{DataPath, Fields, Key, List, Node, Schema, SchemaId, Value, lexical};
+
+/// Nodes by path: the switch, its bridge, each port. Never nested, so that each can change alone.
+pub type Facts = BTreeMap<DataPath, Arc<Fields>>;
+
+/// The schema nodes that are written.
+#[derive(Debug)]
+pub struct Names {
+    schema: &'static Schema,
+    topology_container: SchemaId,
+    topology: SchemaId,
+    node: SchemaId,
+    port: SchemaId,
+}
+
+const NODE: &str = "/network-topology:network-topology/topology/node";
+
+impl Names {
+    pub fn new(schema: &'static Schema) -> Names {
+        Names {
+            schema,
+            topology_container: schema.resolve("/network-topology:network-topology"),
+            topology: schema.resolve("/network-topology:network-topology/topology"),
+            node: schema.resolve(NODE),
+            port: schema.resolve(&format!("{NODE}/termination-point")),
+        }
+    }
+
+    fn node_path(&self, id: &str) -> DataPath {
+        DataPath::root()
+            .child(self.topology_container)
+            .entry(self.topology, Key::text("ovsdb:1"))
+            .entry(self.node, Key::text(id))
+    }
+
+    fn below(&self, parent: &str, name: &str) -> SchemaId {
+        self.schema.resolve(&format!("{parent}/{name}"))
+    }
+
+    /// A leaf, if the text is a value of its type.
+    fn leaf(&self, parent: &str, name: &str, text: &str) -> Option<(SchemaId, Node)> {
+        let id = self.below(parent, name);
+        let value = lexical::parse_value(self.schema, id, text).ok()?;
+        Some((id, Node::Leaf(value)))
+    }
+
+    /// A map as a list of key and value.
+    fn map(&self, parent: &str, list: &str, key: &str, value: &str, map: &BTreeMap<String, String>) -> Option<(SchemaId, Node)> {
+        let id = self.below(parent, list);
+        let (key, value) = (self.below(parent, &format!("{list}/{key}")), self.below(parent, &format!("{list}/{value}")));
+        let entry = |(k, v): (&String, &String)| {
+            let fields = vec![(key, Node::Leaf(Value::text(k))), (value, Node::Leaf(Value::text(v)))];
+            (Key::text(k), Arc::new(Fields::of(fields)))
+        };
+        (!map.is_empty()).then(|| (id, Node::List(List::of(self.schema, id, map.iter().map(entry)))))
+    }
+
+    /// Everything that the database says, for the bridge of this name.
+    pub fn facts(&self, cache: &Cache, bridge_name: &str, peer: &str) -> Facts {
+        let mut facts = Facts::new();
+        let Some((root, open_vswitch)) = cache.rows("Open_vSwitch").next() else { return facts };
+        let switch = format!("ovsdb://uuid/{root}");
+        let fields = [
+            self.leaf(NODE, "node-id", &switch),
+            self.leaf(NODE, "ovsdb:ovs-version", open_vswitch.text("ovs_version").unwrap_or("unknown")),
+            self.map(NODE, "ovsdb:openvswitch-other-configs", "other-config-key", "other-config-value", &open_vswitch.map("other_config")),
+            self.map(NODE, "ovsdb:openvswitch-external-ids", "external-id-key", "external-id-value", &open_vswitch.map("external_ids")),
+            self.connection(peer),
+        ];
+        facts.insert(self.node_path(&switch), gathered(fields));
+        let Some((id, bridge)) = cache.rows("Bridge").find(|(_, row)| row.text("name") == Some(bridge_name)) else { return facts };
+        // The datapath id appears only once the switch has made the bridge.
+        let Some(dpid) = bridge.text("datapath_id").filter(|dpid| dpid.len() == 16) else { return facts };
+        let bridge_node = format!("{switch}/bridge/{bridge_name}");
+        let dpid: Vec<String> = dpid.as_bytes().chunks(2).map(|pair| String::from_utf8_lossy(pair).into_owned()).collect();
+        let fail_mode = match bridge.text("fail_mode") {
+            Some("secure") => "ovsdb:ovsdb-fail-mode-secure",
+            _ => "ovsdb:ovsdb-fail-mode-standalone",
+        };
+        let managed_by = format!("/network-topology:network-topology/topology[topology-id='ovsdb:1']/node[node-id='{switch}']");
+        let fields = [
+            self.leaf(NODE, "node-id", &bridge_node),
+            self.leaf(NODE, "ovsdb:bridge-name", bridge_name),
+            self.leaf(NODE, "ovsdb:bridge-uuid", id),
+            self.leaf(NODE, "ovsdb:datapath-id", &dpid.join(":")),
+            self.leaf(NODE, "ovsdb:fail-mode", fail_mode),
+            self.leaf(NODE, "ovsdb:managed-by", &managed_by),
+        ];
+        let path = self.node_path(&bridge_node);
+        facts.insert(path.clone(), gathered(fields));
+        for port in bridge.references("ports").iter().filter_map(|id| cache.row("Port", id)) {
+            // A bond has several interfaces; the first stands for it.
+            let Some(interface) = port.references("interfaces").first().cloned() else { continue };
+            let (Some(name), Some(row)) = (port.text("name"), cache.row("Interface", &interface)) else { continue };
+            facts.insert(path.clone().entry(self.port, Key::text(name)), self.port_fields(name, &interface, row));
+        }
+        facts
+    }
+
+    fn connection(&self, peer: &str) -> Option<(SchemaId, Node)> {
+        let address: std::net::SocketAddr = peer.parse().ok()?;
+        let parent = format!("{NODE}/ovsdb:connection-info");
+        let fields = [self.leaf(&parent, "remote-ip", &address.ip().to_string())];
+        Some((self.below(NODE, "ovsdb:connection-info"), Node::Container(gathered(fields))))
+    }
+
+    fn port_fields(&self, name: &str, id: &str, row: &Row) -> Arc<Fields> {
+        let port = format!("{NODE}/termination-point");
+        let kind = match row.text("type").unwrap_or_default() {
+            "" => "system",
+            kind => kind,
+        };
+        let ofport = row.number("ofport").filter(|ofport| (1..0xffff_ff00).contains(ofport)).map(|ofport| ofport.to_string());
+        gathered([
+            self.leaf(&port, "tp-id", name),
+            self.leaf(&port, "ovsdb:name", name),
+            self.leaf(&port, "ovsdb:interface-uuid", id),
+            self.leaf(&port, "ovsdb:interface-type", &format!("ovsdb:interface-type-{kind}")),
+            ofport.and_then(|ofport| self.leaf(&port, "ovsdb:ofport", &ofport)),
+            self.map(&port, "ovsdb:interface-external-ids", "external-id-key", "external-id-value", &row.map("external_ids")),
+            self.map(&port, "ovsdb:options", "option", "value", &row.map("options")),
+        ])
+    }
+
+    /// What the store shows of a switch, in the same form.
+    pub fn stored(&self, snapshot: &Snapshot, root: &str, bridge_name: &str) -> Facts {
+        let mut facts = Facts::new();
+        let switch = format!("ovsdb://uuid/{root}");
+        for id in [switch.clone(), format!("{switch}/bridge/{bridge_name}")] {
+            let path = self.node_path(&id);
+            let Some(Node::Container(node)) = snapshot.written(Store::Operational, &path) else { continue };
+            if let Some(ports) = node.list(self.port) {
+                for (key, port) in ports {
+                    facts.insert(path.clone().entry(self.port, key.clone()), port.clone());
+                }
+            }
+            facts.insert(path, Arc::new(node.with(self.port, None)));
+        }
+        facts
+    }
+
+    /// The edits that lead from one state to another. A node is merged so that its ports stay.
+    pub fn edits(&self, old: &Facts, new: &Facts) -> Vec<Edit> {
+        let mut edits = Vec::new();
+        for (path, fields) in new {
+            match old.get(path) {
+                Some(held) if held == fields => {}
+                Some(held) if path.last_node() == Some(self.node) => self.replace_fields(path, held, fields, &mut edits),
+                _ => edits.push(Edit::put(Store::Operational, path.clone(), Node::Container(fields.clone()))),
+            }
+        }
+        // Children before parents do not matter: removing what is gone already is no error.
+        edits.extend(old.keys().filter(|path| !new.contains_key(path)).map(|path| Edit::remove(Store::Operational, path.clone())));
+        edits
+    }
+
+    /// Replaces a node's own fields and leaves its ports alone.
+    fn replace_fields(&self, path: &DataPath, held: &Fields, fields: &Arc<Fields>, edits: &mut Vec<Edit>) {
+        for (id, node) in &*fields.children {
+            if held.get(*id) != Some(node) {
+                edits.push(Edit::put(Store::Operational, path.clone().child(*id), node.clone()));
+            }
+        }
+        let gone = held.children.iter().filter(|(id, _)| fields.get(*id).is_none() && *id != self.port);
+        edits.extend(gone.map(|(id, _)| Edit::remove(Store::Operational, path.clone().child(*id))));
+    }
+}
+
+fn gathered(fields: impl IntoIterator<Item = Option<(SchemaId, Node)>>) -> Arc<Fields> {
+    Arc::new(Fields::of(fields.into_iter().flatten().collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ovsdb::{map, set, uuid};
+    use crate::schema::builtin;
+    use serde_json::json;
+
+    fn cache(ports: &[(&str, i64)]) -> Cache {
+        let mut cache = Cache::default();
+        cache.update(&json!({
+            "Open_vSwitch": {"root": {"new": {"other_config": map([("local_ip", "192.0.2.1")]), "ovs_version": "3.1.0"}}},
+            "Bridge": {"00000000-0000-4000-8000-000000000001": {"new": {
+                "name": "br-int", "datapath_id": "000000000000000a", "fail_mode": "secure",
+                "ports": set(ports.iter().map(|(name, _)| uuid(&format!("p-{name}")))),
+            }}},
+        }));
+        for (name, ofport) in ports {
+            cache.update(&json!({
+                "Port": {format!("p-{name}"): {"new": {"name": name, "interfaces": uuid("00000000-0000-4000-8000-000000000002")}}},
+                "Interface": {"00000000-0000-4000-8000-000000000002": {"new": {
+                    "name": name, "ofport": ofport, "external_ids": map([("iface-id", "blue:p1")]), "type": "",
+                }}},
+            }));
+        }
+        cache
+    }
+
+    #[test]
+    fn a_port_without_a_number_has_no_ofport() {
+        let names = Names::new(builtin());
+        let ofport = builtin().resolve(&format!("{NODE}/termination-point/ovsdb:ofport"));
+        for (number, shown) in [(-1, None), (0, None), (7, Some(&Value::Uint(7)))] {
+            let facts = names.facts(&cache(&[("veth1", number)]), "br-int", "192.0.2.9:1");
+            let port = facts.iter().find(|(path, _)| path.last_node() == Some(names.port)).map(|(_, fields)| fields.clone()).unwrap();
+            assert_eq!(port.leaf(ofport), shown);
+        }
+    }
+
+    #[test]
+    fn what_is_stored_already_makes_no_edit() {
+        let names = Names::new(builtin());
+        let facts = names.facts(&cache(&[("veth1", 7)]), "br-int", "192.0.2.9:1");
+        assert_eq!(facts.len(), 3);
+        let mut core = crate::datastore::Core::new(
+            Snapshot::empty(builtin()), &[], Box::new(crate::datastore::NullEngine), std::time::SystemTime::now(),
+        );
+        let edits = names.edits(&Facts::new(), &facts);
+        core.apply(&crate::datastore::Transaction::new("ovsdb", edits), std::time::SystemTime::now()).unwrap();
+        let stored = names.stored(core.snapshot(), "root", "br-int");
+        assert_eq!(stored, facts);
+        assert!(names.edits(&stored, &facts).is_empty());
+        let gone = names.edits(&stored, &names.facts(&cache(&[]), "br-int", "192.0.2.9:1"));
+        assert_eq!(gone.len(), 1, "{gone:?}");
+    }
+}
