@@ -1,0 +1,154 @@
+//! The only place that turns errors into error-tags and tags into statuses (RFC 8040 section 7).
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::face::Face;
+use crate::datastore::DatastoreError;
+use crate::schema::json::JsonErrors;
+use crate::schema::{PathError, TreeError, ValidationError};
+
+/// One fault of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    pub tag: &'static str,
+    pub app_tag: Option<String>,
+    pub path: Option<String>,
+    /// Names object, reason and next step.
+    pub message: String,
+    /// Where the field disagrees with the table of RFC 8040, or HTTP has its own word.
+    pub status: Option<StatusCode>,
+}
+
+/// All faults of a request, at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl Problem {
+    pub fn new(tag: &'static str, message: impl Into<String>) -> Problem {
+        Problem { tag, app_tag: None, path: None, message: message.into(), status: None }
+    }
+
+    pub fn at(mut self, path: impl Into<String>) -> Problem {
+        self.path = Some(path.into());
+        self
+    }
+
+    pub fn with_status(mut self, status: StatusCode) -> Problem {
+        self.status = Some(status);
+        self
+    }
+
+    /// Nothing is there. 404 as in erratum 5565 of RFC 8040 and in OpenDaylight; the RFC's own table says 409.
+    pub fn missing(path: impl Into<String>) -> Problem {
+        let path = path.into();
+        Problem::new("data-missing", format!("no data at {path}")).at(path).with_status(StatusCode::NOT_FOUND)
+    }
+
+    fn status(&self) -> StatusCode {
+        self.status.unwrap_or_else(|| status(self.tag))
+    }
+}
+
+/// RFC 8040 section 7, table 4.
+fn status(tag: &str) -> StatusCode {
+    match tag {
+        "in-use" | "lock-denied" | "resource-denied" | "data-exists" | "data-missing" => StatusCode::CONFLICT,
+        "too-big" => StatusCode::PAYLOAD_TOO_LARGE,
+        "access-denied" => StatusCode::FORBIDDEN,
+        "operation-not-supported" => StatusCode::METHOD_NOT_ALLOWED,
+        "operation-failed" => StatusCode::PRECONDITION_FAILED,
+        "rollback-failed" | "partial-operation" => StatusCode::INTERNAL_SERVER_ERROR,
+        _ => StatusCode::BAD_REQUEST,
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Problems(vec![problem])
+    }
+}
+
+impl From<PathError> for Problems {
+    fn from(error: PathError) -> Self {
+        Problem::new(error.kind.error_tag(), error.to_string()).at(error.at).into()
+    }
+}
+
+impl From<JsonErrors> for Problems {
+    fn from(errors: JsonErrors) -> Self {
+        let problem = |error: crate::schema::json::JsonError| Problem::new(error.kind.error_tag(), error.message).at(error.path);
+        Problems(errors.0.into_iter().map(problem).collect())
+    }
+}
+
+impl From<TreeError> for Problem {
+    fn from(error: TreeError) -> Self {
+        let message = error.to_string();
+        match error {
+            TreeError::ParentMissing { path, .. } => Problem::new("data-missing", message).at(path),
+            TreeError::Shape { path, .. } | TreeError::KeyMismatch { path, .. } | TreeError::KeyLeaf { path } => {
+                Problem::new("invalid-value", message).at(path)
+            }
+            TreeError::NotData { path, .. } => Problem::new("unknown-element", message).at(path),
+        }
+    }
+}
+
+impl From<ValidationError> for Problem {
+    fn from(error: ValidationError) -> Self {
+        let (tag, app_tag) = error.kind.tags();
+        let app_tag = error.app_tag.or(app_tag.map(str::to_owned));
+        Problem { tag, app_tag, path: Some(error.path), message: error.message, status: None }
+    }
+}
+
+impl From<DatastoreError> for Problems {
+    fn from(error: DatastoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            DatastoreError::Missing { path } => Problem::missing(path),
+            DatastoreError::Exists { path } => Problem::new("data-exists", message).at(path),
+            DatastoreError::DerivedOwned { path, .. } => Problem::new("resource-denied", message).at(path),
+            DatastoreError::Tree(error) => error.into(),
+            DatastoreError::Invalid(errors) => return Problems(errors.into_iter().map(Problem::from).collect()),
+            DatastoreError::Conflict { path, .. } => Problem::new("in-use", message).at(path),
+            DatastoreError::Refused { path, tag, .. } => Problem::new(tag, message).at(path),
+            DatastoreError::NotDurable { .. } | DatastoreError::Rendering { .. } => {
+                Problem::new("operation-failed", message).with_status(StatusCode::INTERNAL_SERVER_ERROR)
+            }
+            DatastoreError::Stopped => {
+                Problem::new("operation-failed", message).with_status(StatusCode::SERVICE_UNAVAILABLE)
+            }
+        }
+        .into()
+    }
+}
+
+impl Problems {
+    /// The status of the first fault: that is the one a client acts on.
+    pub fn status(&self) -> StatusCode {
+        self.0.first().map_or(StatusCode::INTERNAL_SERVER_ERROR, Problem::status)
+    }
+
+    /// The body, with the wrapper's name as the face spells it.
+    pub fn body(&self, face: Face) -> Vec<u8> {
+        let one = |problem: &Problem| {
+            let mut error = json!({
+                "error-type": if problem.path.is_some() { "application" } else { "protocol" },
+                "error-tag": problem.tag,
+                "error-message": problem.message,
+            });
+            if let Some(path) = &problem.path {
+                error["error-path"] = json!(path);
+            }
+            if let Some(tag) = &problem.app_tag {
+                error["error-app-tag"] = json!(tag);
+            }
+            error
+        };
+        let errors: Vec<Value> = self.0.iter().map(one).collect();
+        let name = if face == Face::Rests { "ietf-restconf:errors" } else { "errors" };
+        json!({ name: {"error": errors} }).to_string().into_bytes()
+    }
+}
