@@ -22,6 +22,9 @@ pub mod model;
 /// Floor 4: one folder a feature; pure functions from the model to flows and derived nodes.
 pub mod renderers;
 
+/// Floor 6: the answer to a punted DHCP request.
+pub mod dhcp;
+
 /// Floor 5: sockets to the switches.
 pub mod southbound;
 
@@ -32,3 +35,6 @@ pub mod programmer;
 
 /// Floor 6: logging and metrics.
 pub mod observe;
+
+/// Floor 7: the whole controller, put together.
+pub mod app;

@@ -1,0 +1,180 @@
+//! The whole controller, put together: what `coeus serve` runs.
+
+mod settings;
+
+pub use settings::{ServeOptions, Settings, SettingsError};
+
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tracing::{error, info, warn};
+
+use crate::datastore::journal::SledJournal;
+use crate::datastore::{self, Handle, Transaction};
+use crate::dhcp;
+use crate::net::Dpid;
+use crate::northbound::restconf::{self, App, Users};
+use crate::programmer::Programmers;
+use crate::renderers::Engine;
+use crate::schema;
+use crate::southbound::{openflow, ovsdb};
+
+/// Switches whose status waits to be shown; a switch waits once.
+const REPORTS: usize = 4096;
+/// Switches that wait for their programmer.
+const CONNECTS: usize = 64;
+/// Punted packets that wait for their consumer; more are dropped and counted.
+const PUNTS: usize = 1024;
+/// How long running requests and the last commits may take at the end.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// Status changes that come closer together than this are shown as one.
+const REPORT_PAUSE: Duration = Duration::from_millis(20);
+
+/// Why the controller does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("{what} cannot listen on {address}: {reason}; is something else there?")]
+    Listen { what: &'static str, address: String, reason: std::io::Error },
+    #[error(transparent)]
+    Recovery(#[from] datastore::RecoveryError),
+    #[error(transparent)]
+    Journal(#[from] datastore::journal::JournalError),
+    #[error(transparent)]
+    Users(#[from] restconf::UsersError),
+    #[error(transparent)]
+    Schema(#[from] schema::LoadError),
+}
+
+/// A controller that runs.
+pub struct Controller {
+    pub datastore: Handle,
+    pub programmers: Programmers,
+    /// Where RESTCONF really listens (port 0 in the settings: any).
+    pub restconf: std::net::SocketAddr,
+    pub openflow: std::net::SocketAddr,
+    pub ovsdb: std::net::SocketAddr,
+    stop: watch::Sender<bool>,
+    northbound: JoinHandle<()>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+/// Starts everything, the ground first: recovered data, then switches, then clients.
+///
+/// # Errors
+/// Names what is in the way.
+pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
+    let schema = schema::load()?;
+    let restconf_listener = listen("RESTCONF", &settings.restconf).await?;
+    let openflow_listener = listen("OpenFlow", &settings.openflow).await?;
+    let ovsdb_listener = listen("OVSDB", &settings.ovsdb).await?;
+    let addresses = [&restconf_listener, &openflow_listener, &ovsdb_listener].map(|listener| {
+        listener.local_addr().map_err(|reason| StartError::Listen { what: "a socket", address: String::new(), reason })
+    });
+    let [restconf_address, openflow_address, ovsdb_address] = addresses;
+    let (restconf_address, openflow_address, ovsdb_address) = (restconf_address?, openflow_address?, ovsdb_address?);
+
+    let first = Users::first_start(&settings.data_dir, settings.admin_password.clone(), settings.admin_password_file.as_deref())?;
+    if let Some(place) = &first.made {
+        warn!(place = %place.display(), "a password for admin was made; read it there");
+    }
+    let (reports, reported) = mpsc::channel(REPORTS);
+    let programmers = Programmers::new(reports);
+    let journal = SledJournal::open(&settings.data_dir)?;
+    let sink = programmers.clone();
+    let engine = Engine::new(schema, Box::new(move |revision, deltas| sink.apply(revision.0, deltas)));
+    let started = datastore::actor::start(schema, Box::new(journal), Box::new(engine))?;
+    for repair in &started.repairs {
+        error!(repair, "the datastore had to be mended");
+    }
+    let datastore = started.handle;
+    info!(revision = datastore.snapshot().revision.0, records = started.records, "datastore recovered");
+    programmers.open_gate();
+
+    let (stop, stopped) = watch::channel(false);
+    let until = |mut stopped: watch::Receiver<bool>| async move {
+        let _ = stopped.wait_for(|stop| *stop).await;
+    };
+    let (connected, mut switches) = mpsc::channel(CONNECTS);
+    let (punted, punts) = mpsc::channel(PUNTS);
+    let mut tasks = Vec::new();
+    tasks.push(tokio::spawn(openflow::serve(
+        openflow_listener,
+        openflow::Settings::default(),
+        connected,
+        punted,
+        until(stopped.clone()),
+    )));
+    let registry = programmers.clone();
+    tasks.push(tokio::spawn(async move {
+        while let Some(switch) = switches.recv().await {
+            registry.connected(switch);
+        }
+    }));
+    tasks.push(tokio::spawn(show_status(programmers.clone(), reported, datastore.clone())));
+    tasks.push(tokio::spawn(dhcp::run(punts, datastore.clone(), programmers.clone())));
+    let southbound = ovsdb::Settings {
+        bridge: settings.bridge.clone(),
+        datapath_type: settings.datapath_type.clone(),
+        openflow_port: openflow_address.port(),
+        controller: settings.controller.clone(),
+        ..ovsdb::Settings::default()
+    };
+    tasks.push(tokio::spawn(ovsdb::serve(ovsdb_listener, southbound.clone(), datastore.clone(), until(stopped.clone()))));
+    for target in &settings.ovsdb_connect {
+        tasks.push(tokio::spawn(ovsdb::connect(target.clone(), southbound.clone(), datastore.clone())));
+    }
+    let app = App::new(datastore.clone(), first.users);
+    let northbound = tokio::spawn(async move {
+        if let Err(error) = restconf::serve(restconf_listener, app, until(stopped)).await {
+            error!(%error, "RESTCONF failed");
+        }
+    });
+    info!(restconf = %restconf_address, openflow = %openflow_address, ovsdb = %ovsdb_address, "ready");
+    Ok(Controller {
+        datastore,
+        programmers,
+        restconf: restconf_address,
+        openflow: openflow_address,
+        ovsdb: ovsdb_address,
+        stop,
+        northbound,
+        tasks,
+    })
+}
+
+impl Controller {
+    /// Stops in the order clients, switches, datastore. What was acknowledged is durable already.
+    pub async fn stop(self) {
+        self.stop.send_replace(true);
+        if tokio::time::timeout(DEADLINE, self.northbound).await.is_err() {
+            warn!("requests were still running at the deadline");
+        }
+        self.tasks.iter().for_each(JoinHandle::abort);
+        if tokio::time::timeout(DEADLINE, self.datastore.stop()).await.is_err() {
+            warn!("the datastore did not finish its checkpoint in time; the journal has everything");
+        }
+        info!("stopped");
+    }
+}
+
+async fn listen(what: &'static str, address: &str) -> Result<TcpListener, StartError> {
+    TcpListener::bind(address).await.map_err(|reason| StartError::Listen { what, address: address.to_owned(), reason })
+}
+
+/// Shows in the operational datastore how far each switch is.
+async fn show_status(programmers: Programmers, mut reported: mpsc::Receiver<Dpid>, datastore: Handle) {
+    while let Some(first) = reported.recv().await {
+        tokio::time::sleep(REPORT_PAUSE).await;
+        let mut switches = std::collections::BTreeSet::from([first]);
+        while let Ok(next) = reported.try_recv() {
+            switches.insert(next);
+        }
+        let schema = datastore.snapshot().schema;
+        let edits = switches.into_iter().flat_map(|dpid| programmers.status(dpid).edits(schema, dpid)).collect();
+        if let Err(error) = datastore.commit(Transaction::passing("programmer", edits)).await {
+            warn!(%error, "the state of switches could not be shown");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The `coeus` program: reads settings, starts the controller, waits, stops in order.
+//!
+//! Exit codes: 0 stopped as asked, 1 it could not start or run, 2 the command line is wrong.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use coeus::app::{self, ServeOptions, Settings};
+use coeus::datastore::{journal::SledJournal, recover};
+use coeus::pipeline::golden;
+use coeus::renderers::Engine;
+use coeus::{observe, schema};
+
+/// A model-driven network datastore and flow programmer for containers on Open vSwitch.
+#[derive(Parser)]
+#[command(version, propagate_version = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the controller
+    Serve(Box<ServeOptions>),
+    /// Print what every switch should hold, computed from a stopped controller's data alone
+    Flows {
+        /// The data directory of the controller
+        #[arg(long, env = "COEUS_DATA_DIR", value_name = "DIR", default_value = "/var/lib/coeus")]
+        data_dir: PathBuf,
+        /// Only this switch (16 hexadecimal digits)
+        #[arg(long, value_name = "DPID")]
+        switch: Option<String>,
+    },
+    /// Print shell completions
+    Completions { shell: clap_complete::Shell },
+    /// Print the manual page
+    Man,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Serve(options) => serve(*options),
+        Command::Flows { data_dir, switch } => flows(&data_dir, switch.as_deref()),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "coeus", &mut std::io::stdout());
+            Ok(())
+        }
+        Command::Man => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout()).map_err(|error| error.to_string()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("coeus: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(options: ServeOptions) -> Result<(), String> {
+    let password = std::env::var("COEUS_ADMIN_PASSWORD").ok();
+    let settings = Settings::from(options, password).map_err(|error| error.to_string())?;
+    observe::start(&settings.log, settings.log_format)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
+    runtime.block_on(async {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
+        let controller = app::start(&settings).await.map_err(|error| error.to_string())?;
+        println!("ready: RESTCONF on {}, OpenFlow on {}, OVSDB on {}", controller.restconf, controller.openflow, controller.ovsdb);
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        controller.stop().await;
+        Ok(())
+    })
+}
+
+fn flows(data_dir: &std::path::Path, switch: Option<&str>) -> Result<(), String> {
+    if !data_dir.join("store").is_dir() {
+        return Err(format!("{} holds no datastore; name the controller's --data-dir", data_dir.display()));
+    }
+    let schema = schema::load().map_err(|error| error.to_string())?;
+    let mut journal = SledJournal::open(data_dir).map_err(|error| error.to_string())?;
+    let recovered = recover(schema, &mut journal).map_err(|error| error.to_string())?;
+    let mut out = std::io::stdout().lock();
+    for (dpid, tables) in Engine::from_scratch(&recovered.snapshot, &recovered.ids, SystemTime::now()) {
+        if switch.is_none_or(|wanted| wanted == dpid.to_string()) {
+            let printed = writeln!(out, "# switch {dpid}").and_then(|()| write!(out, "{}", golden::print(&tables)));
+            printed.map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(())
+}
