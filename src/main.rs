@@ -49,7 +49,9 @@ fn main() -> ExitCode {
             clap_complete::generate(shell, &mut Cli::command(), "coeus", &mut std::io::stdout());
             Ok(())
         }
-        Command::Man => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout()).map_err(|error| error.to_string()),
+        Command::Man => clap_mangen::Man::new(Cli::command())
+            .render(&mut std::io::stdout())
+            .map_err(|error| error.to_string()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -64,13 +66,19 @@ fn serve(options: ServeOptions) -> Result<(), String> {
     let password = std::env::var("COEUS_ADMIN_PASSWORD").ok();
     let settings = Settings::from(options, password).map_err(|error| error.to_string())?;
     observe::start(&settings.log, settings.log_format)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
     runtime.block_on(async {
         use tokio::signal::unix::{SignalKind, signal};
         let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
         let controller = app::start(&settings).await.map_err(|error| error.to_string())?;
-        println!("ready: RESTCONF on {}, OpenFlow on {}, OVSDB on {}", controller.restconf, controller.openflow, controller.ovsdb);
+        println!(
+            "ready: RESTCONF on {}, OpenFlow on {}, OVSDB on {}",
+            controller.restconf, controller.openflow, controller.ovsdb
+        );
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
@@ -90,7 +98,8 @@ fn flows(data_dir: &std::path::Path, switch: Option<&str>) -> Result<(), String>
     let mut out = std::io::stdout().lock();
     for (dpid, tables) in Engine::from_scratch(&recovered.snapshot, &recovered.ids, SystemTime::now()) {
         if switch.is_none_or(|wanted| wanted == dpid.to_string()) {
-            let printed = writeln!(out, "# switch {dpid}").and_then(|()| write!(out, "{}", golden::print(&tables)));
+            let printed =
+                writeln!(out, "# switch {dpid}").and_then(|()| write!(out, "{}", golden::print(&tables)));
             printed.map_err(|error| error.to_string())?;
         }
     }

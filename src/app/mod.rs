@@ -70,12 +70,21 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     let openflow_listener = listen("OpenFlow", &settings.openflow).await?;
     let ovsdb_listener = listen("OVSDB", &settings.ovsdb).await?;
     let addresses = [&restconf_listener, &openflow_listener, &ovsdb_listener].map(|listener| {
-        listener.local_addr().map_err(|reason| StartError::Listen { what: "a socket", address: String::new(), reason })
+        listener.local_addr().map_err(|reason| StartError::Listen {
+            what: "a socket",
+            address: String::new(),
+            reason,
+        })
     });
     let [restconf_address, openflow_address, ovsdb_address] = addresses;
-    let (restconf_address, openflow_address, ovsdb_address) = (restconf_address?, openflow_address?, ovsdb_address?);
+    let (restconf_address, openflow_address, ovsdb_address) =
+        (restconf_address?, openflow_address?, ovsdb_address?);
 
-    let first = Users::first_start(&settings.data_dir, settings.admin_password.clone(), settings.admin_password_file.as_deref())?;
+    let first = Users::first_start(
+        &settings.data_dir,
+        settings.admin_password.clone(),
+        settings.admin_password_file.as_deref(),
+    )?;
     if let Some(place) = &first.made {
         warn!(place = %place.display(), "a password for admin was made; read it there");
     }
@@ -121,7 +130,12 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         controller: settings.controller.clone(),
         ..ovsdb::Settings::default()
     };
-    tasks.push(tokio::spawn(ovsdb::serve(ovsdb_listener, southbound.clone(), datastore.clone(), until(stopped.clone()))));
+    tasks.push(tokio::spawn(ovsdb::serve(
+        ovsdb_listener,
+        southbound.clone(),
+        datastore.clone(),
+        until(stopped.clone()),
+    )));
     for target in &settings.ovsdb_connect {
         tasks.push(tokio::spawn(ovsdb::connect(target.clone(), southbound.clone(), datastore.clone())));
     }
@@ -160,7 +174,11 @@ impl Controller {
 }
 
 async fn listen(what: &'static str, address: &str) -> Result<TcpListener, StartError> {
-    TcpListener::bind(address).await.map_err(|reason| StartError::Listen { what, address: address.to_owned(), reason })
+    TcpListener::bind(address).await.map_err(|reason| StartError::Listen {
+        what,
+        address: address.to_owned(),
+        reason,
+    })
 }
 
 /// Shows in the operational datastore how far each switch is.
@@ -172,7 +190,8 @@ async fn show_status(programmers: Programmers, mut reported: mpsc::Receiver<Dpid
             switches.insert(next);
         }
         let schema = datastore.snapshot().schema;
-        let edits = switches.into_iter().flat_map(|dpid| programmers.status(dpid).edits(schema, dpid)).collect();
+        let edits =
+            switches.into_iter().flat_map(|dpid| programmers.status(dpid).edits(schema, dpid)).collect();
         if let Err(error) = datastore.commit(Transaction::passing("programmer", edits)).await {
             warn!(%error, "the state of switches could not be shown");
         }

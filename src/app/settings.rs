@@ -106,13 +106,19 @@ impl Settings {
             None if Path::new(DEFAULT_FILE).exists() => read(Path::new(DEFAULT_FILE))?,
             None => File::default(),
         };
-        let or = |given: Option<String>, filed: Option<String>, default: &str| given.or(filed).unwrap_or_else(|| default.into());
+        let or = |given: Option<String>, filed: Option<String>, default: &str| {
+            given.or(filed).unwrap_or_else(|| default.into())
+        };
         let settings = Settings {
             data_dir: options.data_dir.or(file.data_dir).unwrap_or_else(|| "/var/lib/coeus".into()),
             restconf: or(options.restconf, file.restconf, "127.0.0.1:8181"),
             openflow: or(options.openflow, file.openflow, "0.0.0.0:6653"),
             ovsdb: or(options.ovsdb, file.ovsdb, "0.0.0.0:6640"),
-            ovsdb_connect: if options.ovsdb_connect.is_empty() { file.ovsdb_connect } else { options.ovsdb_connect },
+            ovsdb_connect: if options.ovsdb_connect.is_empty() {
+                file.ovsdb_connect
+            } else {
+                options.ovsdb_connect
+            },
             bridge: or(options.bridge, file.bridge, "br-int"),
             datapath_type: or(options.datapath_type, file.datapath_type, "system"),
             controller: options.controller.or(file.controller),
@@ -124,7 +130,11 @@ impl Settings {
         if !matches!(settings.datapath_type.as_str(), "system" | "netdev") {
             return Err(SettingsError::DatapathType(settings.datapath_type));
         }
-        if let Some(wrong) = settings.ovsdb_connect.iter().find(|target| !target.starts_with("tcp:") && !target.starts_with("unix:")) {
+        if let Some(wrong) = settings
+            .ovsdb_connect
+            .iter()
+            .find(|target| !target.starts_with("tcp:") && !target.starts_with("unix:"))
+        {
             return Err(SettingsError::Target(wrong.clone()));
         }
         Ok(settings)
@@ -161,7 +171,8 @@ mod tests {
         assert!(unknown.to_string().contains("restcof"), "{unknown}");
         let wrong = with_file("datapath-type = \"fast\"", ServeOptions::default()).unwrap_err();
         assert!(wrong.to_string().contains("netdev"), "{wrong}");
-        let options = ServeOptions { config: Some("/nonexistent/coeus.toml".into()), ..ServeOptions::default() };
+        let options =
+            ServeOptions { config: Some("/nonexistent/coeus.toml".into()), ..ServeOptions::default() };
         assert!(Settings::from(options, None).is_err());
     }
 }

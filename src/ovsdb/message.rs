@@ -25,14 +25,22 @@ impl Incoming {
         match method {
             Some(Value::String(method)) => {
                 let params = take("params").unwrap_or(Value::Null);
-                Ok(if id.is_null() { Incoming::Notification { method, params } } else { Incoming::Request { id, method, params } })
+                Ok(if id.is_null() {
+                    Incoming::Notification { method, params }
+                } else {
+                    Incoming::Request { id, method, params }
+                })
             }
             None => {
                 let (result, error) = (take("result"), take("error"));
                 if result.is_none() && error.is_none() {
                     return Err(wrong());
                 }
-                Ok(Incoming::Response { id, result: result.unwrap_or(Value::Null), error: error.unwrap_or(Value::Null) })
+                Ok(Incoming::Response {
+                    id,
+                    result: result.unwrap_or(Value::Null),
+                    error: error.unwrap_or(Value::Null),
+                })
             }
             Some(_) => Err(wrong()),
         }
@@ -69,8 +77,14 @@ mod tests {
     #[test]
     fn the_three_kinds_are_told_apart() {
         let parse = |text: &str| Incoming::parse(text.as_bytes());
-        assert!(matches!(parse(r#"{"id":"echo","method":"echo","params":[]}"#), Ok(Incoming::Request { .. })));
-        assert!(matches!(parse(r#"{"id":null,"method":"update","params":[]}"#), Ok(Incoming::Notification { .. })));
+        assert!(matches!(
+            parse(r#"{"id":"echo","method":"echo","params":[]}"#),
+            Ok(Incoming::Request { .. })
+        ));
+        assert!(matches!(
+            parse(r#"{"id":null,"method":"update","params":[]}"#),
+            Ok(Incoming::Notification { .. })
+        ));
         assert!(matches!(parse(r#"{"id":1,"result":{},"error":null}"#), Ok(Incoming::Response { .. })));
         assert!(parse(r#"{"id":1}"#).is_err() && parse("[]").is_err() && parse("{").is_err());
     }

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use openflow_rs::{BundleControl, BundleFlags, Message, MultipartReply, MultipartRequest, PacketOut, error_name};
+use openflow_rs::{
+    BundleControl, BundleFlags, Message, MultipartReply, MultipartRequest, PacketOut, error_name,
+};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
@@ -64,7 +66,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Programmers {
     /// `reports` gets the id of a switch whenever its [`Status`] changed; when it is full, reports are joined.
     pub fn new(reports: mpsc::Sender<Dpid>) -> Programmers {
-        Programmers { inner: Arc::new(Inner { slots: Mutex::default(), gate: watch::channel(false).0, reports }) }
+        Programmers {
+            inner: Arc::new(Inner { slots: Mutex::default(), gate: watch::channel(false).0, reports }),
+        }
     }
 
     /// Takes what changed. Never blocks: the change joins what has not been sent yet.
@@ -254,9 +258,15 @@ impl Task {
             let desired = locked(&self.slot.desired);
             for id in self.failed.keys() {
                 match id {
-                    ItemId::Flow(key) => drop(delta.flows.insert(key.clone(), desired.tables.flows.get(key).cloned())),
-                    ItemId::Group(id) => drop(delta.groups.insert(*id, desired.tables.groups.get(id).cloned())),
-                    ItemId::Meter(id) => drop(delta.meters.insert(*id, desired.tables.meters.get(id).cloned())),
+                    ItemId::Flow(key) => {
+                        drop(delta.flows.insert(key.clone(), desired.tables.flows.get(key).cloned()))
+                    }
+                    ItemId::Group(id) => {
+                        drop(delta.groups.insert(*id, desired.tables.groups.get(id).cloned()))
+                    }
+                    ItemId::Meter(id) => {
+                        drop(delta.meters.insert(*id, desired.tables.meters.get(id).cloned()))
+                    }
                 }
             }
         }
@@ -318,7 +328,9 @@ impl Task {
     /// What the switch holds.
     async fn read_back(&mut self) -> Result<Actual, End> {
         let mut actual = Actual::default();
-        for request in [MultipartRequest::all_flows(), MultipartRequest::GroupDesc, MultipartRequest::MeterConfig] {
+        for request in
+            [MultipartRequest::all_flows(), MultipartRequest::GroupDesc, MultipartRequest::MeterConfig]
+        {
             let xid = self.session.xids(1);
             let mut bytes = BytesMut::new();
             Message::MultipartRequest(request).encode(xid, &mut bytes);
@@ -386,7 +398,11 @@ impl Task {
         let mut refused = None;
         loop {
             match self.reply("a bundle").await? {
-                (xid, Message::BundleControl { control: BundleControl::CommitReply, .. }) if xid == commit => break,
+                (xid, Message::BundleControl { control: BundleControl::CommitReply, .. })
+                    if xid == commit =>
+                {
+                    break;
+                }
                 (xid, Message::Error(error)) if (first..=commit).contains(&xid) => {
                     refused = Some(error_name(error.kind, error.code));
                     if xid == commit {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use openflow_rs::{FlowStats, GroupDesc, GroupType, MeterConfig, instruction};
 
-use crate::pipeline::{Delta, Flow, FlowKey, Group, Meter, OwnerName, SwitchTables, broadcast_groups, is_ours};
+use crate::pipeline::{
+    Delta, Flow, FlowKey, Group, Meter, OwnerName, SwitchTables, broadcast_groups, is_ours,
+};
 
 /// Meters of ours: a port's meter has the number of its logical port tag.
 const METERS: std::ops::RangeInclusive<u32> = 1..=65_535;
@@ -59,7 +61,9 @@ impl Item {
             Item::MeterPut { meter, .. } => (Some(&meter.owner), meter.to_string()),
             Item::GroupPut { group, .. } => (Some(&group.owner), group.to_string()),
             Item::FlowPut(flow) => (Some(&flow.owner), flow.to_string()),
-            Item::FlowGone(key) => (None, format!("removal of a flow of table {}, priority {}", key.table, key.priority)),
+            Item::FlowGone(key) => {
+                (None, format!("removal of a flow of table {}, priority {}", key.table, key.priority))
+            }
             Item::GroupGone(id) => (None, format!("removal of group {id}")),
             Item::MeterGone(id) => (None, format!("removal of meter {id}")),
         }
@@ -81,7 +85,10 @@ impl Actual {
             }
             let mut bytes = BytesMut::new();
             instruction::encode(&instruction::canonical(flow.instructions), &mut bytes);
-            self.flows.insert(FlowKey::new(flow.table, flow.priority, flow.match_), (flow.cookie, bytes.as_ref().into()));
+            self.flows.insert(
+                FlowKey::new(flow.table, flow.priority, flow.match_),
+                (flow.cookie, bytes.as_ref().into()),
+            );
         }
     }
 
@@ -92,7 +99,12 @@ impl Actual {
     }
 
     pub fn add_meters(&mut self, reported: Vec<MeterConfig>) {
-        self.meters.extend(reported.into_iter().filter(|meter| METERS.contains(&meter.meter)).map(|meter| (meter.meter, meter)));
+        self.meters.extend(
+            reported
+                .into_iter()
+                .filter(|meter| METERS.contains(&meter.meter))
+                .map(|meter| (meter.meter, meter)),
+        );
     }
 }
 
@@ -101,13 +113,20 @@ impl Actual {
 pub fn plan(desired: &SwitchTables, actual: &Actual) -> Vec<Item> {
     let mut delta = Delta::default();
     for (key, flow) in &desired.flows {
-        let right = actual.flows.get(key).is_some_and(|(cookie, bytes)| *cookie == flow.cookie && *bytes == flow.instructions);
+        let right = actual
+            .flows
+            .get(key)
+            .is_some_and(|(cookie, bytes)| *cookie == flow.cookie && *bytes == flow.instructions);
         if !right {
             delta.put_flow(flow.clone());
         }
     }
     for (id, group) in &desired.groups {
-        if actual.groups.get(id).is_none_or(|(kind, buckets)| *kind != group.kind || *buckets != group.buckets) {
+        if actual
+            .groups
+            .get(id)
+            .is_none_or(|(kind, buckets)| *kind != group.kind || *buckets != group.buckets)
+        {
             delta.put_group(group.clone());
         }
     }
@@ -116,9 +135,15 @@ pub fn plan(desired: &SwitchTables, actual: &Actual) -> Vec<Item> {
             delta.put_meter(meter.clone());
         }
     }
-    delta.flows.extend(actual.flows.keys().filter(|key| !desired.flows.contains_key(key)).map(|key| (key.clone(), None)));
-    delta.groups.extend(actual.groups.keys().filter(|id| !desired.groups.contains_key(id)).map(|id| (*id, None)));
-    delta.meters.extend(actual.meters.keys().filter(|id| !desired.meters.contains_key(id)).map(|id| (*id, None)));
+    delta.flows.extend(
+        actual.flows.keys().filter(|key| !desired.flows.contains_key(key)).map(|key| (key.clone(), None)),
+    );
+    delta
+        .groups
+        .extend(actual.groups.keys().filter(|id| !desired.groups.contains_key(id)).map(|id| (*id, None)));
+    delta
+        .meters
+        .extend(actual.meters.keys().filter(|id| !desired.meters.contains_key(id)).map(|id| (*id, None)));
     let groups = actual.groups.keys().copied().collect();
     let meters = actual.meters.keys().copied().collect();
     plan_delta(&delta, &groups, &meters)
@@ -137,11 +162,26 @@ pub fn plan_delta(delta: &Delta, groups: &BTreeSet<u32>, meters: &BTreeSet<u32>)
         place_group(*id, &delta.groups, groups, &mut placed, &mut items);
     }
     items.extend(delta.flows.values().flatten().cloned().map(Item::FlowPut));
-    items.extend(delta.flows.iter().filter(|(_, flow)| flow.is_none()).map(|(key, _)| Item::FlowGone(key.clone())));
+    items.extend(
+        delta.flows.iter().filter(|(_, flow)| flow.is_none()).map(|(key, _)| Item::FlowGone(key.clone())),
+    );
     let gone = |id: &u32| groups.contains(id);
-    items.extend(delta.groups.iter().rev().filter(|(id, group)| group.is_none() && gone(id)).map(|(id, _)| Item::GroupGone(*id)));
+    items.extend(
+        delta
+            .groups
+            .iter()
+            .rev()
+            .filter(|(id, group)| group.is_none() && gone(id))
+            .map(|(id, _)| Item::GroupGone(*id)),
+    );
     let gone = |id: &u32| meters.contains(id);
-    items.extend(delta.meters.iter().filter(|(id, meter)| meter.is_none() && gone(id)).map(|(id, _)| Item::MeterGone(*id)));
+    items.extend(
+        delta
+            .meters
+            .iter()
+            .filter(|(id, meter)| meter.is_none() && gone(id))
+            .map(|(id, _)| Item::MeterGone(*id)),
+    );
     items
 }
 
@@ -173,7 +213,9 @@ mod tests {
     fn flow(mac: u8, port: u32) -> Arc<Flow> {
         let owner = Owner::<owners::Elan>::new("e");
         let mac = crate::net::MacAddr([2, 0, 0, 0, 0, mac]);
-        let draft = Flow::table(ELAN_DMAC).priority(20).matching([matches::elan_tag(ElanTag(1)), matches::eth_dst(mac)]);
+        let draft = Flow::table(ELAN_DMAC)
+            .priority(20)
+            .matching([matches::elan_tag(ElanTag(1)), matches::eth_dst(mac)]);
         Arc::new(draft.then([actions::egress_to(LportTag(port))]).owned_by(&owner))
     }
 
@@ -191,7 +233,10 @@ mod tests {
                 }
                 Item::FlowGone(key) => assert!(actual.flows.remove(key).is_some()),
                 Item::GroupPut { group, exists } => {
-                    assert!(group.names.iter().all(|name| actual.groups.contains_key(name)), "a bucket names a missing group");
+                    assert!(
+                        group.names.iter().all(|name| actual.groups.contains_key(name)),
+                        "a bucket names a missing group"
+                    );
                     let old = actual.groups.insert(group.id, (group.kind, group.buckets.clone()));
                     assert_eq!(old.is_some(), *exists);
                 }

@@ -42,7 +42,9 @@ impl Status {
         const BASE: &str = "/coeus-status:switches/switch";
         let leaf = |name: &str| schema.resolve(&format!("{BASE}/{name}"));
         let list = schema.resolve(BASE);
-        let path = DataPath::root().child(schema.resolve("/coeus-status:switches")).entry(list, Key::text(dpid.to_string()));
+        let path = DataPath::root()
+            .child(schema.resolve("/coeus-status:switches"))
+            .entry(list, Key::text(dpid.to_string()));
         let mut fields = vec![
             (leaf("dpid"), Value::text(dpid.to_string())),
             (leaf("connected"), Value::Bool(self.connected)),

@@ -14,10 +14,28 @@ pub fn encode(item: &Item, xid: u32, out: &mut BytesMut) {
         Item::FlowPut(flow) => {
             let key = &flow.key;
             let (match_fields, instructions) = (&key.match_fields, &flow.instructions);
-            encode_flow_mod(FlowCommand::Add, key.table, key.priority, flow.cookie, match_fields, instructions, xid, out);
+            encode_flow_mod(
+                FlowCommand::Add,
+                key.table,
+                key.priority,
+                flow.cookie,
+                match_fields,
+                instructions,
+                xid,
+                out,
+            );
         }
         Item::FlowGone(key) => {
-            encode_flow_mod(FlowCommand::DeleteStrict, key.table, key.priority, 0, &key.match_fields, &[], xid, out);
+            encode_flow_mod(
+                FlowCommand::DeleteStrict,
+                key.table,
+                key.priority,
+                0,
+                &key.match_fields,
+                &[],
+                xid,
+                out,
+            );
         }
         Item::GroupPut { group, exists } => {
             let command = if *exists { GroupCommand::Modify } else { GroupCommand::Add };

@@ -20,7 +20,9 @@ const FRAME: [u8; 60] = {
 /// The remote tunnel endpoint that a flow sends to, with the tunnel's value of reg6.
 pub fn endpoint(flow: &Flow) -> Option<(u32, u64)> {
     let (_, instructions) = flow.parts();
-    let actions = instructions.iter().find_map(|one| if let Instruction::Apply(actions) = one { Some(actions) } else { None })?;
+    let actions = instructions
+        .iter()
+        .find_map(|one| if let Instruction::Apply(actions) = one { Some(actions) } else { None })?;
     let remote = actions.iter().find_map(|action| match action {
         Action::SetField(value) if value.field == Field::TunDst => Some(value.value as u32),
         _ => None,
@@ -33,7 +35,10 @@ pub fn endpoint(flow: &Flow) -> Option<(u32, u64)> {
 }
 
 /// Endpoints of flows that are new to `known`.
-pub fn new_endpoints<'a>(flows: impl Iterator<Item = &'a Flow>, known: &mut BTreeMap<u32, u64>) -> Vec<PacketOut> {
+pub fn new_endpoints<'a>(
+    flows: impl Iterator<Item = &'a Flow>,
+    known: &mut BTreeMap<u32, u64>,
+) -> Vec<PacketOut> {
     let mut found = Vec::new();
     for (remote, egress) in flows.filter_map(endpoint) {
         if known.insert(remote, egress).is_none() {

@@ -58,14 +58,19 @@ impl Users {
     ///
     /// # Errors
     /// When a file cannot be read or made.
-    pub fn first_start(data_dir: &Path, given: Option<String>, file: Option<&Path>) -> Result<FirstStart, UsersError> {
+    pub fn first_start(
+        data_dir: &Path,
+        given: Option<String>,
+        file: Option<&Path>,
+    ) -> Result<FirstStart, UsersError> {
         if let Some(password) = given.filter(|password| !password.is_empty()) {
             return Ok(FirstStart { users: Users::admin(password), made: None });
         }
         let made_at = data_dir.join("admin-password");
         let path = file.unwrap_or(&made_at);
         if file.is_some() || path.exists() {
-            let failed = |error: std::io::Error| UsersError::File { path: path.to_owned(), reason: error.to_string() };
+            let failed =
+                |error: std::io::Error| UsersError::File { path: path.to_owned(), reason: error.to_string() };
             let text = std::fs::read_to_string(path).map_err(failed)?;
             let password = text.lines().next().unwrap_or_default().trim_end();
             if password.is_empty() {
@@ -73,8 +78,10 @@ impl Users {
             }
             return Ok(FirstStart { users: Users::admin(password), made: None });
         }
-        let password: String = rand::rng().sample_iter(rand::distr::Alphanumeric).take(24).map(char::from).collect();
-        write_private(&made_at, &password).map_err(|error| UsersError::File { path: made_at.clone(), reason: error.to_string() })?;
+        let password: String =
+            rand::rng().sample_iter(rand::distr::Alphanumeric).take(24).map(char::from).collect();
+        write_private(&made_at, &password)
+            .map_err(|error| UsersError::File { path: made_at.clone(), reason: error.to_string() })?;
         Ok(FirstStart { users: Users::admin(password), made: Some(made_at) })
     }
 
@@ -108,7 +115,9 @@ impl Users {
         if !scheme.eq_ignore_ascii_case("basic") {
             return false;
         }
-        let Ok(decoded) = base64::engine::general_purpose::STANDARD.decode(encoded.trim()) else { return false };
+        let Ok(decoded) = base64::engine::general_purpose::STANDARD.decode(encoded.trim()) else {
+            return false;
+        };
         let wanted = format!("{}:{}", self.name, self.password);
         decoded.ct_eq(wanted.as_bytes()).into()
     }

@@ -23,8 +23,6 @@ pub fn root() -> Value {
 
 /// All modules, in the shape of OpenDaylight's `/restconf/modules`.
 pub fn modules(schema: &Schema) -> Value {
-    let module = |module: &crate::schema::Module| {
-        json!({"name": &*module.name, "revision": module.revision.as_deref().unwrap_or(""), "namespace": &*module.namespace})
-    };
+    let module = |module: &crate::schema::Module| json!({"name": &*module.name, "revision": module.revision.as_deref().unwrap_or(""), "namespace": &*module.namespace});
     json!({"modules": {"module": schema.modules.iter().filter(|module| module.implemented).map(module).collect::<Vec<_>>()}})
 }

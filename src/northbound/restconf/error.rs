@@ -77,7 +77,9 @@ impl From<PathError> for Problems {
 
 impl From<JsonErrors> for Problems {
     fn from(errors: JsonErrors) -> Self {
-        let problem = |error: crate::schema::json::JsonError| Problem::new(error.kind.error_tag(), error.message).at(error.path);
+        let problem = |error: crate::schema::json::JsonError| {
+            Problem::new(error.kind.error_tag(), error.message).at(error.path)
+        };
         Problems(errors.0.into_iter().map(problem).collect())
     }
 }
@@ -87,9 +89,9 @@ impl From<TreeError> for Problem {
         let message = error.to_string();
         match error {
             TreeError::ParentMissing { path, .. } => Problem::new("data-missing", message).at(path),
-            TreeError::Shape { path, .. } | TreeError::KeyMismatch { path, .. } | TreeError::KeyLeaf { path } => {
-                Problem::new("invalid-value", message).at(path)
-            }
+            TreeError::Shape { path, .. }
+            | TreeError::KeyMismatch { path, .. }
+            | TreeError::KeyLeaf { path } => Problem::new("invalid-value", message).at(path),
             TreeError::NotData { path, .. } => Problem::new("unknown-element", message).at(path),
         }
     }
@@ -111,7 +113,9 @@ impl From<DatastoreError> for Problems {
             DatastoreError::Exists { path } => Problem::new("data-exists", message).at(path),
             DatastoreError::DerivedOwned { path, .. } => Problem::new("resource-denied", message).at(path),
             DatastoreError::Tree(error) => error.into(),
-            DatastoreError::Invalid(errors) => return Problems(errors.into_iter().map(Problem::from).collect()),
+            DatastoreError::Invalid(errors) => {
+                return Problems(errors.into_iter().map(Problem::from).collect());
+            }
             DatastoreError::Conflict { path, .. } => Problem::new("in-use", message).at(path),
             DatastoreError::Refused { path, tag, .. } => Problem::new(tag, message).at(path),
             DatastoreError::NotDurable { .. } | DatastoreError::Rendering { .. } => {

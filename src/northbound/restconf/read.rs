@@ -29,7 +29,11 @@ pub fn content(face: Face, query: Option<&str>) -> Result<Content, Problems> {
             (Face::Rests, "content", "nonconfig") => Content::NonConfig,
             (Face::Rests, "content", "all") => Content::All,
             (Face::Rests, "content", _) => {
-                return Err(Problem::new("invalid-value", format!("content={value}: say config, nonconfig or all")).into());
+                return Err(Problem::new(
+                    "invalid-value",
+                    format!("content={value}: say config, nonconfig or all"),
+                )
+                .into());
             }
             _ => return Err(unknown_parameter(name)),
         };
@@ -71,7 +75,8 @@ pub fn read(snapshot: &Snapshot, face: Face, path: &DataPath, content: Content) 
         (Face::Rests, Content::NonConfig) => snapshot.read(Store::Operational, path),
         (Face::Rests, Content::All) => both(snapshot, path),
     };
-    let node = node.ok_or_else(|| Problem::missing(path.display(snapshot.schema)).with_status(StatusCode::NOT_FOUND))?;
+    let node = node
+        .ok_or_else(|| Problem::missing(path.display(snapshot.schema)).with_status(StatusCode::NOT_FOUND))?;
     let mut body = Vec::new();
     json::write_resource(snapshot.schema, path, &node, &mut body);
     Ok(Found { body, etag: etag(snapshot, path, &node) })
@@ -91,11 +96,15 @@ fn both(snapshot: &Snapshot, path: &DataPath) -> Option<Node> {
 
 /// The revision of the last change in the resource; leafs and lists have that of what holds them.
 fn etag(snapshot: &Snapshot, path: &DataPath, node: &Node) -> String {
-    let modified = |node: &Node| if let Node::Container(fields) = node { Some(fields.modified) } else { None };
+    let modified =
+        |node: &Node| if let Node::Container(fields) = node { Some(fields.modified) } else { None };
     let own = modified(node);
     let above = || {
         let parent = path.parent()?;
-        [Store::Config, Store::Operational].iter().filter_map(|store| modified(&snapshot.read(*store, &parent)?)).max()
+        [Store::Config, Store::Operational]
+            .iter()
+            .filter_map(|store| modified(&snapshot.read(*store, &parent)?))
+            .max()
     };
     format!("\"{:x}\"", own.or_else(above).unwrap_or(snapshot.revision.0))
 }

@@ -27,18 +27,27 @@ const YANG_JSON: &str = "application/yang-data+json";
 ///
 /// # Errors
 /// When the listener fails.
-pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()> + Send + 'static) -> std::io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    app: App,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
     let router = Router::new()
         .fallback(handle)
         .with_state(app)
         .layer(CatchPanicLayer::custom(|panic: Box<dyn std::any::Any + Send>| {
             let reason = panic.downcast_ref::<String>().map_or("no message", String::as_str);
             tracing::error!(reason, "a request panicked");
-            let problem = Problem::new("operation-failed", "this request failed inside of the program; please report it");
+            let problem = Problem::new(
+                "operation-failed",
+                "this request failed inside of the program; please report it",
+            );
             refused(Face::Rests, &problem.with_status(StatusCode::INTERNAL_SERVER_ERROR).into())
         }))
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, PATIENCE));
-    axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).with_graceful_shutdown(shutdown).await
+    axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
+        .with_graceful_shutdown(shutdown)
+        .await
 }
 
 /// Where a path leads.
@@ -69,7 +78,9 @@ fn target<'a>(app: &App, path: &'a str) -> Target<'a> {
     }
     match path.strip_suffix('/').unwrap_or(path) {
         "/rests" => json(discovery::root()),
-        "/rests/yang-library-version" => json(serde_json::json!({"ietf-restconf:yang-library-version": discovery::LIBRARY})),
+        "/rests/yang-library-version" => {
+            json(serde_json::json!({"ietf-restconf:yang-library-version": discovery::LIBRARY}))
+        }
         "/restconf/modules" => json(discovery::modules(app.datastore.snapshot().schema)),
         _ => Target::Nothing,
     }
@@ -84,10 +95,16 @@ fn open(app: &App, path: &str) -> Option<Response<Body>> {
             Some(if waiting.is_empty() {
                 text(StatusCode::OK, "text/plain", "ready\n".into())
             } else {
-                text(StatusCode::SERVICE_UNAVAILABLE, "text/plain", format!("waiting for {}\n", waiting.join(", ")))
+                text(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "text/plain",
+                    format!("waiting for {}\n", waiting.join(", ")),
+                )
             })
         }
-        "/.well-known/host-meta" => Some(text(StatusCode::OK, "application/xrd+xml", discovery::HOST_META.into())),
+        "/.well-known/host-meta" => {
+            Some(text(StatusCode::OK, "application/xrd+xml", discovery::HOST_META.into()))
+        }
         "/.well-known/host-meta.json" => {
             Some(text(StatusCode::OK, "application/json", discovery::host_meta_json().to_string()))
         }
@@ -95,7 +112,11 @@ fn open(app: &App, path: &str) -> Option<Response<Body>> {
     }
 }
 
-async fn handle(State(app): State<App>, ConnectInfo(from): ConnectInfo<SocketAddr>, request: Request<Body>) -> Response<Body> {
+async fn handle(
+    State(app): State<App>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    request: Request<Body>,
+) -> Response<Body> {
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let response = answer(&app, from, request).await;
@@ -121,9 +142,13 @@ async fn answer(app: &App, from: SocketAddr, request: Request<Body>) -> Response
     let user = match app.users.judge(from.ip(), login, Instant::now()) {
         Login::User(user) => user,
         Login::Challenge => {
-            let problem = Problem::new("access-denied", "log in with the name admin and its password (Basic)");
+            let problem =
+                Problem::new("access-denied", "log in with the name admin and its password (Basic)");
             let mut response = refused(face, &problem.with_status(StatusCode::UNAUTHORIZED).into());
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"coeus\", charset=\"UTF-8\""));
+            response.headers_mut().insert(
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static("Basic realm=\"coeus\", charset=\"UTF-8\""),
+            );
             return response;
         }
         Login::Wait(time) => {
@@ -134,12 +159,17 @@ async fn answer(app: &App, from: SocketAddr, request: Request<Body>) -> Response
         }
     };
     let outcome = match target(app, path) {
-        Target::Nothing => Err(Problem::new("invalid-value", format!("{path} is no resource; data are below /rests/data or /restconf/config"))
-            .with_status(StatusCode::NOT_FOUND)
-            .into()),
+        Target::Nothing => Err(Problem::new(
+            "invalid-value",
+            format!("{path} is no resource; data are below /rests/data or /restconf/config"),
+        )
+        .with_status(StatusCode::NOT_FOUND)
+        .into()),
         Target::Text(kind, body) => fixed(&parts.method, kind, body),
         Target::Operations(rest) => operations(&parts.method, face, rest),
-        Target::Data(face, rest) => data(app, &user, face, rest, &parts.method, &parts.headers, parts.uri.query(), body).await,
+        Target::Data(face, rest) => {
+            data(app, &user, face, rest, &parts.method, &parts.headers, parts.uri.query(), body).await
+        }
     };
     outcome.unwrap_or_else(|problems| refused(face, &problems))
 }
@@ -159,7 +189,9 @@ fn operations(method: &Method, face: Face, rest: &str) -> Result<Response<Body>,
         let name = if face == Face::Rests { "ietf-restconf:operations" } else { "operations" };
         return fixed(method, YANG_JSON, serde_json::json!({ name: {} }).to_string());
     }
-    Err(Problem::new("operation-not-supported", format!("no RPC {rest}")).with_status(StatusCode::NOT_FOUND).into())
+    Err(Problem::new("operation-not-supported", format!("no RPC {rest}"))
+        .with_status(StatusCode::NOT_FOUND)
+        .into())
 }
 
 #[expect(clippy::too_many_arguments, reason = "the parts of one request")]
@@ -199,7 +231,8 @@ async fn data(
         _ => return Err(not_allowed(method)),
     };
     read::no_parameters(query)?;
-    let body = if write_method == write::Method::Delete { Bytes::new() } else { taken(app, headers, body).await? };
+    let body =
+        if write_method == write::Method::Delete { Bytes::new() } else { taken(app, headers, body).await? };
     let written = write::write(app, user, face, write_method, path, &body).await?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = written.status;
@@ -215,7 +248,9 @@ async fn taken(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Prob
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if !matches!(kind.as_str(), YANG_JSON | "application/json" | "application/yang.data+json" | "text/json") {
         let message = format!("{kind} is not understood here; send {YANG_JSON} or application/json");
-        return Err(Problem::new("invalid-value", message).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE).into());
+        return Err(Problem::new("invalid-value", message)
+            .with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
+            .into());
     }
     match Limited::new(body, app.body_limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
@@ -228,22 +263,30 @@ async fn taken(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Prob
 }
 
 fn acceptable(headers: &HeaderMap) -> Result<(), Problems> {
-    let Some(accept) = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else { return Ok(()) };
-    let served = ["*/*", "application/*", YANG_JSON, "application/json", "application/yang.data+json", "text/json"];
+    let Some(accept) = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else {
+        return Ok(());
+    };
+    let served =
+        ["*/*", "application/*", YANG_JSON, "application/json", "application/yang.data+json", "text/json"];
     let wanted = |one: &str| {
         let mut parts = one.split(';').map(str::trim);
         let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
-        served.contains(&kind.as_str()) && !parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
+        served.contains(&kind.as_str())
+            && !parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
     };
     if accept.trim().is_empty() || accept.split(',').any(wanted) {
         return Ok(());
     }
-    let problem = Problem::new("invalid-value", format!("only {YANG_JSON} and application/json are served, not {accept}"));
+    let problem = Problem::new(
+        "invalid-value",
+        format!("only {YANG_JSON} and application/json are served, not {accept}"),
+    );
     Err(problem.with_status(StatusCode::NOT_ACCEPTABLE).into())
 }
 
 fn not_allowed(method: &Method) -> Problems {
-    Problem::new("operation-not-supported", format!("{method} is not possible here; OPTIONS tells what is")).into()
+    Problem::new("operation-not-supported", format!("{method} is not possible here; OPTIONS tells what is"))
+        .into()
 }
 
 fn kind(face: Face) -> HeaderValue {
@@ -254,7 +297,9 @@ fn allow(methods: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
     if methods.contains("PATCH") {
-        response.headers_mut().insert("accept-patch", HeaderValue::from_static("application/yang-data+json, application/json"));
+        response
+            .headers_mut()
+            .insert("accept-patch", HeaderValue::from_static("application/yang-data+json, application/json"));
     }
     response
 }

@@ -25,7 +25,14 @@ pub enum Method {
 
 /// # Errors
 /// Everything that is wrong with the request, or that the datastore refuses.
-pub async fn write(app: &App, user: &str, face: Face, method: Method, path: DataPath, body: &[u8]) -> Result<Written, Problems> {
+pub async fn write(
+    app: &App,
+    user: &str,
+    face: Face,
+    method: Method,
+    path: DataPath,
+    body: &[u8],
+) -> Result<Written, Problems> {
     if face == Face::Legacy(Store::Operational) {
         let message = "operational data are what switches and renderers report; write configuration under /restconf/config";
         return Err(Problem::new("operation-not-supported", message).into());
@@ -34,13 +41,18 @@ pub async fn write(app: &App, user: &str, face: Face, method: Method, path: Data
     let there = |path: &DataPath| app.datastore.snapshot().written(Store::Config, path).is_some();
     let (operation, path, node) = match method {
         Method::Post => {
-            if !path.steps.is_empty() && app.datastore.snapshot().read(Store::Config, &path).is_none() && is_entry(&path) {
+            if !path.steps.is_empty()
+                && app.datastore.snapshot().read(Store::Config, &path).is_none()
+                && is_entry(&path)
+            {
                 return Err(Problem::missing(path.display(schema)).into());
             }
             let (child, node) = json::parse_child(schema, &path, body, face.mode())?;
             (Operation::Create, child, Some(node))
         }
-        Method::Put => (Operation::Replace, path.clone(), Some(json::parse_resource(schema, &path, body, face.mode())?)),
+        Method::Put => {
+            (Operation::Replace, path.clone(), Some(json::parse_resource(schema, &path, body, face.mode())?))
+        }
         Method::Patch => {
             let node = json::parse_resource(schema, &path, body, face.mode())?;
             if is_entry(&path) && app.datastore.snapshot().read(Store::Config, &path).is_none() {
@@ -49,12 +61,15 @@ pub async fn write(app: &App, user: &str, face: Face, method: Method, path: Data
             (Operation::Merge, path, Some(node))
         }
         Method::Delete if path.steps.is_empty() => {
-            return Err(Problem::new("operation-not-supported", "the datastore itself cannot be deleted").into());
+            return Err(
+                Problem::new("operation-not-supported", "the datastore itself cannot be deleted").into()
+            );
         }
         Method::Delete => (Operation::Delete, path, None),
     };
     let existed = path.steps.is_empty() || there(&path);
-    let location = (method == Method::Post || method == Method::Put && !existed).then(|| format!("/rests/data/{}", path.to_rfc8040(schema)));
+    let location = (method == Method::Post || method == Method::Put && !existed)
+        .then(|| format!("/rests/data/{}", path.to_rfc8040(schema)));
     let edit = Edit { store: Store::Config, operation, path, node };
     let committed = app.datastore.commit(Transaction::new(user, vec![edit])).await?;
     let created = committed.created.first().copied().unwrap_or_default();

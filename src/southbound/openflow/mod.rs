@@ -32,7 +32,11 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { probe: Duration::from_secs(5), dead: Duration::from_secs(15), handshake: Duration::from_secs(10) }
+        Settings {
+            probe: Duration::from_secs(5),
+            dead: Duration::from_secs(15),
+            handshake: Duration::from_secs(10),
+        }
     }
 }
 

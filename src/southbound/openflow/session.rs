@@ -27,7 +27,9 @@ pub enum SessionError {
     Io(#[from] std::io::Error),
     #[error("not OpenFlow: {0}")]
     Decode(#[from] openflow_rs::DecodeError),
-    #[error("the switch does not speak OpenFlow 1.3 (it offers wire version {offered}, bitmap {bitmap:#x}); set the bridge's protocols")]
+    #[error(
+        "the switch does not speak OpenFlow 1.3 (it offers wire version {offered}, bitmap {bitmap:#x}); set the bridge's protocols"
+    )]
     Version { offered: u8, bitmap: u32 },
     #[error("no {0} within the time")]
     Slow(&'static str),
@@ -48,7 +50,9 @@ pub async fn run(
     let (read, mut write) = stream.into_split();
     let mut reader = Reader { read, buffer: BytesMut::with_capacity(64 << 10) };
     let shake = handshake(&mut reader, &mut write);
-    let features = tokio::time::timeout(settings.handshake, shake).await.map_err(|_| SessionError::Slow("hello and features"))??;
+    let features = tokio::time::timeout(settings.handshake, shake)
+        .await
+        .map_err(|_| SessionError::Slow("hello and features"))??;
     let dpid = Dpid(features.dpid);
     let (out, outbox) = mpsc::channel(OUTBOX);
     let session = SessionHandle::new(out.clone());
@@ -102,7 +106,9 @@ async fn handshake(reader: &mut Reader, write: &mut OwnedWriteHalf) -> Result<Fe
     let closed = || SessionError::Unexpected("the end of the connection".into());
     let hello = reader.frame().await?.ok_or_else(closed)?;
     let (header, message) = Message::decode(&hello)?;
-    let Message::Hello { versions } = message else { return Err(SessionError::Unexpected("no hello".into())) };
+    let Message::Hello { versions } = message else {
+        return Err(SessionError::Unexpected("no hello".into()));
+    };
     let speaks = if versions == 0 { header.version >= VERSION } else { versions & 1 << VERSION != 0 };
     if !speaks {
         let refusal = ErrorMessage { kind: 0, code: 0, data: b"OpenFlow 1.3 is needed".to_vec() };
@@ -160,7 +166,9 @@ async fn listen(
     loop {
         let frame = match tokio::time::timeout(settings.probe, reader.frame()).await {
             Ok(frame) => frame?,
-            Err(_) if heard.elapsed() >= settings.dead => return Err(SessionError::Slow("answer to an echo request")),
+            Err(_) if heard.elapsed() >= settings.dead => {
+                return Err(SessionError::Slow("answer to an echo request"));
+            }
             Err(_) => {
                 // A full queue means that the writer is stuck; silence will end the session.
                 let _ = out.try_send(encoded(&Message::EchoRequest(Vec::new()), 0));

@@ -52,9 +52,17 @@ impl Names {
     }
 
     /// A map as a list of key and value.
-    fn map(&self, parent: &str, list: &str, key: &str, value: &str, map: &BTreeMap<String, String>) -> Option<(SchemaId, Node)> {
+    fn map(
+        &self,
+        parent: &str,
+        list: &str,
+        key: &str,
+        value: &str,
+        map: &BTreeMap<String, String>,
+    ) -> Option<(SchemaId, Node)> {
         let id = self.below(parent, list);
-        let (key, value) = (self.below(parent, &format!("{list}/{key}")), self.below(parent, &format!("{list}/{value}")));
+        let (key, value) =
+            (self.below(parent, &format!("{list}/{key}")), self.below(parent, &format!("{list}/{value}")));
         let entry = |(k, v): (&String, &String)| {
             let fields = vec![(key, Node::Leaf(Value::text(k))), (value, Node::Leaf(Value::text(v)))];
             (Key::text(k), Arc::new(Fields::of(fields)))
@@ -70,21 +78,39 @@ impl Names {
         let fields = [
             self.leaf(NODE, "node-id", &switch),
             self.leaf(NODE, "ovsdb:ovs-version", open_vswitch.text("ovs_version").unwrap_or("unknown")),
-            self.map(NODE, "ovsdb:openvswitch-other-configs", "other-config-key", "other-config-value", &open_vswitch.map("other_config")),
-            self.map(NODE, "ovsdb:openvswitch-external-ids", "external-id-key", "external-id-value", &open_vswitch.map("external_ids")),
+            self.map(
+                NODE,
+                "ovsdb:openvswitch-other-configs",
+                "other-config-key",
+                "other-config-value",
+                &open_vswitch.map("other_config"),
+            ),
+            self.map(
+                NODE,
+                "ovsdb:openvswitch-external-ids",
+                "external-id-key",
+                "external-id-value",
+                &open_vswitch.map("external_ids"),
+            ),
             self.connection(peer),
         ];
         facts.insert(self.node_path(&switch), gathered(fields));
-        let Some((id, bridge)) = cache.rows("Bridge").find(|(_, row)| row.text("name") == Some(bridge_name)) else { return facts };
+        let Some((id, bridge)) = cache.rows("Bridge").find(|(_, row)| row.text("name") == Some(bridge_name))
+        else {
+            return facts;
+        };
         // The datapath id appears only once the switch has made the bridge.
         let Some(dpid) = bridge.text("datapath_id").filter(|dpid| dpid.len() == 16) else { return facts };
         let bridge_node = format!("{switch}/bridge/{bridge_name}");
-        let dpid: Vec<String> = dpid.as_bytes().chunks(2).map(|pair| String::from_utf8_lossy(pair).into_owned()).collect();
+        let dpid: Vec<String> =
+            dpid.as_bytes().chunks(2).map(|pair| String::from_utf8_lossy(pair).into_owned()).collect();
         let fail_mode = match bridge.text("fail_mode") {
             Some("secure") => "ovsdb:ovsdb-fail-mode-secure",
             _ => "ovsdb:ovsdb-fail-mode-standalone",
         };
-        let managed_by = format!("/network-topology:network-topology/topology[topology-id='ovsdb:1']/node[node-id='{switch}']");
+        let managed_by = format!(
+            "/network-topology:network-topology/topology[topology-id='ovsdb:1']/node[node-id='{switch}']"
+        );
         let fields = [
             self.leaf(NODE, "node-id", &bridge_node),
             self.leaf(NODE, "ovsdb:bridge-name", bridge_name),
@@ -98,8 +124,13 @@ impl Names {
         for port in bridge.references("ports").iter().filter_map(|id| cache.row("Port", id)) {
             // A bond has several interfaces; the first stands for it.
             let Some(interface) = port.references("interfaces").first().cloned() else { continue };
-            let (Some(name), Some(row)) = (port.text("name"), cache.row("Interface", &interface)) else { continue };
-            facts.insert(path.clone().entry(self.port, Key::text(name)), self.port_fields(name, &interface, row));
+            let (Some(name), Some(row)) = (port.text("name"), cache.row("Interface", &interface)) else {
+                continue;
+            };
+            facts.insert(
+                path.clone().entry(self.port, Key::text(name)),
+                self.port_fields(name, &interface, row),
+            );
         }
         facts
     }
@@ -117,14 +148,23 @@ impl Names {
             "" => "system",
             kind => kind,
         };
-        let ofport = row.number("ofport").filter(|ofport| (1..0xffff_ff00).contains(ofport)).map(|ofport| ofport.to_string());
+        let ofport = row
+            .number("ofport")
+            .filter(|ofport| (1..0xffff_ff00).contains(ofport))
+            .map(|ofport| ofport.to_string());
         gathered([
             self.leaf(&port, "tp-id", name),
             self.leaf(&port, "ovsdb:name", name),
             self.leaf(&port, "ovsdb:interface-uuid", id),
             self.leaf(&port, "ovsdb:interface-type", &format!("ovsdb:interface-type-{kind}")),
             ofport.and_then(|ofport| self.leaf(&port, "ovsdb:ofport", &ofport)),
-            self.map(&port, "ovsdb:interface-external-ids", "external-id-key", "external-id-value", &row.map("external_ids")),
+            self.map(
+                &port,
+                "ovsdb:interface-external-ids",
+                "external-id-key",
+                "external-id-value",
+                &row.map("external_ids"),
+            ),
             self.map(&port, "ovsdb:options", "option", "value", &row.map("options")),
         ])
     }
@@ -152,12 +192,18 @@ impl Names {
         for (path, fields) in new {
             match old.get(path) {
                 Some(held) if held == fields => {}
-                Some(held) if path.last_node() == Some(self.node) => self.replace_fields(path, held, fields, &mut edits),
+                Some(held) if path.last_node() == Some(self.node) => {
+                    self.replace_fields(path, held, fields, &mut edits)
+                }
                 _ => edits.push(Edit::put(Store::Operational, path.clone(), Node::Container(fields.clone()))),
             }
         }
         // Children before parents do not matter: removing what is gone already is no error.
-        edits.extend(old.keys().filter(|path| !new.contains_key(path)).map(|path| Edit::remove(Store::Operational, path.clone())));
+        edits.extend(
+            old.keys()
+                .filter(|path| !new.contains_key(path))
+                .map(|path| Edit::remove(Store::Operational, path.clone())),
+        );
         edits
     }
 
@@ -210,7 +256,11 @@ mod tests {
         let ofport = builtin().resolve(&format!("{NODE}/termination-point/ovsdb:ofport"));
         for (number, shown) in [(-1, None), (0, None), (7, Some(&Value::Uint(7)))] {
             let facts = names.facts(&cache(&[("veth1", number)]), "br-int", "192.0.2.9:1");
-            let port = facts.iter().find(|(path, _)| path.last_node() == Some(names.port)).map(|(_, fields)| fields.clone()).unwrap();
+            let port = facts
+                .iter()
+                .find(|(path, _)| path.last_node() == Some(names.port))
+                .map(|(_, fields)| fields.clone())
+                .unwrap();
             assert_eq!(port.leaf(ofport), shown);
         }
     }
@@ -221,10 +271,14 @@ mod tests {
         let facts = names.facts(&cache(&[("veth1", 7)]), "br-int", "192.0.2.9:1");
         assert_eq!(facts.len(), 3);
         let mut core = crate::datastore::Core::new(
-            Snapshot::empty(builtin()), &[], Box::new(crate::datastore::NullEngine), std::time::SystemTime::now(),
+            Snapshot::empty(builtin()),
+            &[],
+            Box::new(crate::datastore::NullEngine),
+            std::time::SystemTime::now(),
         );
         let edits = names.edits(&Facts::new(), &facts);
-        core.apply(&crate::datastore::Transaction::new("ovsdb", edits), std::time::SystemTime::now()).unwrap();
+        core.apply(&crate::datastore::Transaction::new("ovsdb", edits), std::time::SystemTime::now())
+            .unwrap();
         let stored = names.stored(core.snapshot(), "root", "br-int");
         assert_eq!(stored, facts);
         assert!(names.edits(&stored, &facts).is_empty());

@@ -62,7 +62,9 @@ fn new_bridge(root: &str, settings: &Settings, controller: &str, operations: &mu
 
 fn mend_bridge(id: &str, bridge: &Row, operations: &mut Vec<Value>) {
     if bridge.text("fail_mode") != Some("secure") {
-        operations.push(json!({"op": "update", "table": "Bridge", "where": at(id), "row": {"fail_mode": "secure"}}));
+        operations.push(
+            json!({"op": "update", "table": "Bridge", "where": at(id), "row": {"fail_mode": "secure"}}),
+        );
     }
     // An empty set means "all versions but the newest"; whoever set some kept others out on purpose.
     let protocols = bridge.strings("protocols");
@@ -73,14 +75,19 @@ fn mend_bridge(id: &str, bridge: &Row, operations: &mut Vec<Value>) {
 
 /// Our controller target is there once; targets that we set earlier and that changed are brought up to date.
 fn controllers(cache: &Cache, id: &str, bridge: &Row, target: &str, operations: &mut Vec<Value>) {
-    let present: Vec<(String, &Row)> =
-        bridge.references("controller").into_iter().filter_map(|id| Some((id.clone(), cache.row("Controller", &id)?))).collect();
+    let present: Vec<(String, &Row)> = bridge
+        .references("controller")
+        .into_iter()
+        .filter_map(|id| Some((id.clone(), cache.row("Controller", &id)?)))
+        .collect();
     if present.iter().any(|(_, row)| row.text("target") == Some(target)) {
         return;
     }
     match present.iter().find(|(_, row)| row.map("external_ids").contains_key(OURS.0)) {
         Some((old, _)) => {
-            operations.push(json!({"op": "update", "table": "Controller", "where": at(old), "row": {"target": target}}));
+            operations.push(
+                json!({"op": "update", "table": "Controller", "where": at(old), "row": {"target": target}}),
+            );
         }
         None => {
             operations.push(insert_controller("controller", target));
@@ -135,7 +142,9 @@ mod tests {
         cache.update(&json!({"Open_vSwitch": {"root": {"new": {"other_config": config}}}}));
         if let Some(bridge) = bridge {
             cache.update(&json!({"Bridge": {"b": {"new": bridge}}}));
-            cache.update(&json!({"Controller": {"c": {"new": {"target": TARGET, "external_ids": map([OURS])}}}}));
+            cache.update(
+                &json!({"Controller": {"c": {"new": {"target": TARGET, "external_ids": map([OURS])}}}}),
+            );
         }
         cache
     }
@@ -163,7 +172,10 @@ mod tests {
         bridge["fail_mode"] = json!("standalone");
         let operations = plan(&cache(Some(bridge), None), &Settings::default(), "tcp:10.0.0.2:6653");
         assert_eq!(operations[0]["row"]["fail_mode"], "secure");
-        assert_eq!(operations[1]["row"]["target"], "tcp:10.0.0.2:6653", "our own old target is updated, not added to");
+        assert_eq!(
+            operations[1]["row"]["target"], "tcp:10.0.0.2:6653",
+            "our own old target is updated, not added to"
+        );
     }
 
     #[test]

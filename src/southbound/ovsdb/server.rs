@@ -9,7 +9,12 @@ use super::{Names, Settings, session};
 use crate::datastore::Handle;
 
 /// Accepts switches that dial in (`ovs-vsctl set-manager tcp:…`) until `shutdown` is done.
-pub async fn serve(listener: TcpListener, settings: Settings, datastore: Handle, shutdown: impl Future<Output = ()>) {
+pub async fn serve(
+    listener: TcpListener,
+    settings: Settings,
+    datastore: Handle,
+    shutdown: impl Future<Output = ()>,
+) {
     let names = Arc::new(Names::new(datastore.snapshot().schema));
     let mut sessions = tokio::task::JoinSet::new();
     tokio::pin!(shutdown);
@@ -46,7 +51,9 @@ pub async fn connect(target: String, settings: Settings, datastore: Handle) {
                 Ok(stream) => {
                     pause = Duration::from_millis(250);
                     let controller = controller(&settings, &stream);
-                    session::run(stream, address, &controller, &settings, &names, &datastore).await.to_string()
+                    session::run(stream, address, &controller, &settings, &names, &datastore)
+                        .await
+                        .to_string()
                 }
                 Err(error) => error.to_string(),
             },
@@ -72,7 +79,15 @@ fn controller(settings: &Settings, stream: &TcpStream) -> String {
     let here = || {
         let address = stream.local_addr().ok()?.ip();
         let port = settings.openflow_port;
-        Some(if address.is_ipv6() { format!("tcp:[{address}]:{port}") } else { format!("tcp:{address}:{port}") })
+        Some(if address.is_ipv6() {
+            format!("tcp:[{address}]:{port}")
+        } else {
+            format!("tcp:{address}:{port}")
+        })
     };
-    settings.controller.clone().or_else(here).unwrap_or_else(|| format!("tcp:127.0.0.1:{}", settings.openflow_port))
+    settings
+        .controller
+        .clone()
+        .or_else(here)
+        .unwrap_or_else(|| format!("tcp:127.0.0.1:{}", settings.openflow_port))
 }

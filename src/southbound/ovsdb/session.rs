@@ -133,7 +133,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
                 if self.asked.is_some_and(|(asked, _)| id == json!(asked)) {
                     self.asked = None;
                     let failed = |one: &&Value| one.get("error").is_some();
-                    if let Some(reason) = result.as_array().and_then(|all| all.iter().find(failed)).or((!error.is_null()).then_some(&error)) {
+                    if let Some(reason) = result
+                        .as_array()
+                        .and_then(|all| all.iter().find(failed))
+                        .or((!error.is_null()).then_some(&error))
+                    {
                         warn!(peer = self.peer, %reason, "the bridge could not be set up");
                     }
                 }
