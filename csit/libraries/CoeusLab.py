@@ -88,6 +88,12 @@ class CoeusLab:
         self.pods.pop(f"{namespace}:{name}").unplug()
 
     @keyword
+    def readdress_pod(self, pod, address, gateway):
+        target = self.pods[pod]
+        target.inside("ip", "address", "flush", "dev", "eth0")
+        target.configure(address, gateway)
+
+    @keyword
     def ping_should_pass(self, pod, address, timeout=15):
         if not self.pods[pod].reaches(address, float(timeout)):
             raise AssertionError(f"{pod} does not reach {address}")
@@ -148,6 +154,104 @@ class CoeusLab:
         if not match:
             raise AssertionError(f"{pod} got no lease: {result!r}")
         return match.group(1)
+
+    @keyword
+    def renew_and_release(self, pod):
+        """Keeps udhcpc running: it binds, renews on SIGUSR1, releases on SIGUSR2. Returns what it said."""
+        import signal
+        import subprocess
+        import time
+
+        target = self.pods[pod]
+        client = subprocess.Popen(
+            ["ip", "netns", "exec", target.namespace, "udhcpc", "-i", "eth0", "-f", "-t", "10", "-T", "1", "-s", "/bin/true"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+        said = []
+        try:
+            import threading
+
+            reader = threading.Thread(target=lambda: said.extend(iter(client.stdout.readline, "")), daemon=True)
+            reader.start()
+            text = lambda: "".join(said)  # noqa: E731
+            wait_until("a lease", lambda: "obtained" in text(), 20)
+            address = re.search(r"lease of (\S+) obtained", text()).group(1)
+            run_in = target.inside
+            run_in("ip", "address", "replace", f"{address}/24", "dev", "eth0")
+            client.send_signal(signal.SIGUSR1)
+            wait_until("a renewed lease", lambda: text().count("obtained") >= 2, 20)
+            client.send_signal(signal.SIGUSR2)
+            wait_until("the release", lambda: "entering released state" in text(), 20)
+            time.sleep(0.3)
+            return address
+        finally:
+            client.kill()
+            client.wait(timeout=10)
+            logger.info("".join(said))
+
+    @keyword
+    def tcp_transfer(self, source, target, port=5000, size=2097152):
+        """Sends `size` bytes over TCP and returns how many arrived."""
+        import subprocess
+
+        server = subprocess.Popen(
+            ["ip", "netns", "exec", self.pods[target].namespace, "sh", "-c", f"timeout 30 nc -l {port} | wc -c"],
+            stdout=subprocess.PIPE, text=True,
+        )
+        try:
+            import time
+
+            time.sleep(0.3)
+            self.pods[source].inside(
+                "sh", "-c", f"head -c {size} /dev/zero | timeout 20 nc -N -w 10 {self.pods[target].address} {port}", timeout=40
+            )
+            return int(server.communicate(timeout=40)[0])
+        finally:
+            server.kill()
+
+    @keyword
+    def start_ping_at_1_khz(self, pod, address, count):
+        import subprocess
+
+        self.ping = subprocess.Popen(
+            ["ip", "netns", "exec", self.pods[pod].namespace, "ping", "-n", "-q", "-i", "0.001", "-c", str(count), "-W", "2", address],
+            stdout=subprocess.PIPE, text=True,
+        )
+
+    @keyword
+    def packets_lost(self):
+        """Waits for the ping to end and returns how many of its packets were not answered."""
+        out = self.ping.communicate(timeout=120)[0]
+        logger.info(out)
+        sent, received = re.search(r"(\d+) packets transmitted, (\d+) received", out).groups()
+        return int(sent) - int(received)
+
+    @keyword
+    def forget_neighbours(self, pod):
+        self.pods[pod].inside("ip", "neighbour", "flush", "all")
+
+    @keyword
+    def switch_leaf(self, node, leaf):
+        return self.lab.switch_status(self.node(node)).get(leaf)
+
+    @keyword
+    def punted_packets(self):
+        """Packets that any switch handed to the controller."""
+        return sum(node.packets(60, "controller(") for node in self.lab.nodes)
+
+    @keyword
+    def tables_should_be_as_from_scratch(self):
+        """Stops the controller, computes what every switch should hold from its data alone, and compares line by line."""
+        self.lab.stop_controller()
+        wanted = self.lab.flows_from_scratch()
+        for node in self.lab.nodes:
+            held, should = node.tables(), wanted.get(node.dpid(), [])
+            if held != should:
+                missing = [line for line in should if line not in held]
+                extra = [line for line in held if line not in should]
+                raise AssertionError(f"{node.name}:\nmissing\n" + "\n".join(missing) + "\nextra\n" + "\n".join(extra))
+            logger.info(f"{node.name}: {len(held)} flows, groups and meters, all as computed")
+        self.lab.start_controller()
 
     # -- the switch
 

@@ -128,6 +128,21 @@ class Node:
         lines = self.ofctl("--no-stats", "--sort", "dump-flows", "br-int").splitlines()
         return [line.strip() for line in lines if "actions=" in line]
 
+    def dpid(self):
+        return self.vsctl("get", "bridge", "br-int", "datapath_id").strip().strip('"')
+
+    def tables(self):
+        """Everything br-int holds, one item a line, in the form of `coeus flows`: flows, groups, meters, sorted."""
+        lines = []
+        for line in self.flows():
+            lines.append(line if ", table=" in line else line.replace(", priority=", ", table=0, priority=", 1))
+        for line in self.ofctl("dump-groups", "br-int").splitlines():
+            if "group_id=" in line:
+                lines.append(re.sub(r"bucket_id:\d+,", "", line.strip()))
+        meters = self.ofctl("dump-meters", "br-int").replace("bands=\n", "bands=")
+        lines += [line.strip() for line in meters.splitlines() if "meter=" in line]
+        return sorted(lines)
+
     def packets(self, table, match=""):
         """Packets counted by the flows of a table whose line contains `match`."""
         lines = self.ofctl("dump-flows", "br-int", f"table={table}").splitlines()
@@ -302,6 +317,21 @@ class Lab:
         code = self.controller.wait(timeout=timeout)
         self.controller = None
         return code
+
+    def flows_from_scratch(self):
+        """What each switch should hold, by datapath id, computed from the data directory of the stopped controller."""
+        found, switch = {}, None
+        for line in run(self.binary(), "flows", "--data-dir", self.dir / "data").splitlines():
+            if line.startswith("# switch "):
+                switch = found.setdefault(line.split()[2], [])
+            elif switch is not None:
+                switch.append(line)
+        return {dpid: sorted(lines) for dpid, lines in found.items()}
+
+    def switch_status(self, node):
+        """What the controller reports of a node's switch."""
+        status, body = self.request("GET", f"/restconf/operational/coeus-status:switches/switch/{node.dpid()}")
+        return body["coeus-status:switch"][0] if status == 200 else {}
 
     def log(self):
         path = self.dir / "coeus.log"

@@ -15,7 +15,7 @@ TC1 A Pod Within A Node Under A Namespace
     Resource Should Exist    ${CONFIG}/l3vpn:vpn-instances/vpn-instance/blue
     Resource Should Exist    ${CONFIG}/ietf-interfaces:interfaces/interface/blue:p1
     ${elan interface}=    Resource Should Exist    ${CONFIG}/elan:elan-interfaces/elan-interface/blue:p1
-    Should Be Equal    ${elan interface}[elan-interface][0][elan-instance-name]    ${ELAN 1}
+    Should Be Equal    ${elan interface}[elan:elan-interface][0][elan-instance-name]    ${ELAN 1}
     Resource Should Exist    ${CONFIG}/l3vpn:vpn-interfaces/vpn-interface/blue:p1
     Wait Until Keyword Succeeds    10 s    200 ms
     ...    Resource Should Exist    ${OPERATIONAL}/ietf-interfaces:interfaces-state/interface/blue:p1

@@ -14,6 +14,17 @@ The Gateway Answers
     Ping Should Pass    blue:p1    10.11.1.1
     Ping Should Pass    blue:p3    10.11.2.1
 
+TCP Carries Two Megabytes Between Nodes And Inside One
+    ${arrived}=    TCP Transfer    blue:p1    blue:p3
+    Should Be Equal As Integers    ${arrived}    2097152
+    ${arrived}=    TCP Transfer    blue:p1    blue:p2    5001
+    Should Be Equal As Integers    ${arrived}    2097152
+
+No Packet Was Handed To The Controller
+    [Documentation]    ARP, routing and gateway echoes are answered by the switches alone.
+    ${punted}=    Punted Packets
+    Should Be Equal As Integers    ${punted}    0
+
 Both Nodes Route
     [Documentation]    Symmetric routing: each end decrements the TTL once.
     ${ttl}=    TTL Seen    blue:p1    10.11.2.10

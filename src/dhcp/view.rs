@@ -82,10 +82,12 @@ impl Names {
         let namespace = leaf("namespace")?.to_owned();
         let leases = self.leases.leases(snapshot);
         let lease = leases.iter().find(|lease| lease.interface == interface).cloned();
-        let address: Option<Ipv4Addr> = leaf("address").and_then(|text| text.parse().ok());
-        // An address that is not the lease's is the pod's own.
-        let fixed = address.filter(|address| lease.as_ref().is_none_or(|lease| lease.address != *address));
-        let networks = self.networks(snapshot, interface, &namespace, leaf("pod-uid"));
+        let pod = leaf("pod-uid").and_then(|uid| self.entry(snapshot, Store::Config, "/pod:coe", "pods", Key::text(uid)));
+        let configured = pod.as_ref().map(|pod| self.of_interfaces(pod, "ip-address")).unwrap_or_default();
+        let fixed = leaf("address").filter(|address| configured.iter().any(|own| own == address)).and_then(|text| text.parse().ok());
+        let mut networks = pod.as_ref().map(|pod| self.of_interfaces(pod, "network-id")).unwrap_or_default();
+        networks.push(namespace.clone());
+        networks.extend(self.elan(snapshot, interface));
         let mut pools: Vec<Pool> =
             networks.iter().flat_map(|network| self.pools(snapshot, network)).collect();
         pools.sort_by_key(|pool| pool.subnet);
@@ -93,32 +95,17 @@ impl Names {
         Some(Port { interface: interface.to_owned(), mac, fixed, lease, pools, taken })
     }
 
-    /// The network-ids under which pools for an interface may stand: its ELAN, its namespace, the network of its pod's interfaces.
-    fn networks(
-        &self,
-        snapshot: &Snapshot,
-        interface: &str,
-        namespace: &str,
-        pod: Option<&str>,
-    ) -> Vec<String> {
-        let mut networks = vec![namespace.to_owned()];
+    /// One leaf of all interfaces of a pod.
+    fn of_interfaces(&self, pod: &Fields, leaf: &str) -> Vec<String> {
+        let id = self.id(&format!("/pod:coe/pods/interface/{leaf}"));
+        let Some(list) = pod.list(self.id("/pod:coe/pods/interface")) else { return Vec::new() };
+        list.iter().filter_map(|(_, fields)| fields.text(id)).map(str::to_owned).collect()
+    }
+
+    fn elan(&self, snapshot: &Snapshot, interface: &str) -> Option<String> {
         let container = "/elan:elan-interfaces";
-        if let Some(entry) =
-            self.entry(snapshot, Store::Config, container, "elan-interface", Key::text(interface))
-        {
-            networks.extend(
-                self.text(&entry, &format!("{container}/elan-interface/elan-instance-name"))
-                    .map(str::to_owned),
-            );
-        }
-        if let Some(pod) =
-            pod.and_then(|uid| self.entry(snapshot, Store::Config, "/pod:coe", "pods", Key::text(uid)))
-            && let Some(list) = pod.list(self.id("/pod:coe/pods/interface"))
-        {
-            let id = self.id("/pod:coe/pods/interface/network-id");
-            networks.extend(list.iter().filter_map(|(_, fields)| fields.text(id)).map(str::to_owned));
-        }
-        networks
+        let entry = self.entry(snapshot, Store::Config, container, "elan-interface", Key::text(interface))?;
+        self.text(&entry, &format!("{container}/elan-interface/elan-instance-name")).map(str::to_owned)
     }
 
     fn pools(&self, snapshot: &Snapshot, network: &str) -> Vec<Pool> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::{mac, port};
+use super::{Hex, mac, port};
 use crate::action::{Ct, CtNat, CtZone, Learn, LearnSource, LearnSpec, LearnTarget};
 use crate::{Action, Field, Instruction, MatchField, Subfield};
 
@@ -60,7 +60,7 @@ fn value(condition: &MatchField) -> String {
         | Field::SctpSrc
         | Field::SctpDst
         | Field::IpTtl => condition.value.to_string(),
-        _ => format!("0x{:x}", condition.value),
+        _ => Hex(condition.value).to_string(),
     }
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for Action {
             Action::PopVlan => f.write_str("pop_vlan"),
             Action::PopMpls(ethertype) => write!(f, "pop_mpls:0x{ethertype:04x}"),
             Action::SetQueue(queue) => write!(f, "set_queue:{queue}"),
-            Action::Load { dst, value } => write!(f, "load:0x{value:x}->{dst}"),
+            Action::Load { dst, value } => write!(f, "load:{}->{dst}", Hex(u128::from(*value))),
             Action::Move { src, dst } => write!(f, "move:{src}->{dst}"),
             Action::Push(subfield) => write!(f, "push:{subfield}"),
             Action::Pop(subfield) => write!(f, "pop:{subfield}"),
@@ -257,8 +257,8 @@ impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Instruction::Goto(table) => write!(f, "goto_table:{table}"),
-            Instruction::WriteMetadata { value, mask: u64::MAX } => write!(f, "write_metadata:0x{value:x}"),
-            Instruction::WriteMetadata { value, mask } => write!(f, "write_metadata:0x{value:x}/0x{mask:x}"),
+            Instruction::WriteMetadata { value, mask: u64::MAX } => write!(f, "write_metadata:{}", Hex(u128::from(*value))),
+            Instruction::WriteMetadata { value, mask } => write!(f, "write_metadata:{}/{}", Hex(u128::from(*value)), Hex(u128::from(*mask))),
             Instruction::Apply(actions) => list(f, actions),
             Instruction::Write(actions) => write!(f, "write_actions({})", Actions(actions)),
             Instruction::Clear => f.write_str("clear_actions"),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::{hex, mac, port};
+use super::{Hex, mac, port};
 use crate::{Field, Match, MatchField};
 
 /// Fields in the order in which they are printed; those that a shorthand may swallow are handled apart.
@@ -203,11 +203,9 @@ impl fmt::Display for MatchField {
                 }
             }
             _ => {
-                write!(f, "{name}=")?;
-                hex(f, self.value)?;
+                write!(f, "{name}={}", Hex(self.value))?;
                 if !self.is_exact() {
-                    write!(f, "/")?;
-                    hex(f, self.mask)?;
+                    write!(f, "/{}", Hex(self.mask))?;
                 }
             }
         }

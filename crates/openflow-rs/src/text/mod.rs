@@ -6,9 +6,13 @@ mod matching;
 
 use std::fmt;
 
-/// Prints a number as Open vSwitch does: decimal below ten, hexadecimal above.
-fn hex(f: &mut fmt::Formatter<'_>, value: u128) -> fmt::Result {
-    write!(f, "0x{value:x}")
+/// A number as C's `%#x` prints it: zero has no prefix.
+struct Hex(u128);
+
+impl fmt::Display for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 { f.write_str("0") } else { write!(f, "0x{:x}", self.0) }
+    }
 }
 
 fn mac(value: u128) -> String {
