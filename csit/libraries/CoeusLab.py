@@ -242,6 +242,7 @@ class CoeusLab:
     @keyword
     def tables_should_be_as_from_scratch(self):
         """Stops the controller, computes what every switch should hold from its data alone, and compares line by line."""
+        self.wait_for_switches()
         self.lab.stop_controller()
         wanted = self.lab.flows_from_scratch()
         for node in self.lab.nodes:
@@ -252,6 +253,20 @@ class CoeusLab:
                 raise AssertionError(f"{node.name}:\nmissing\n" + "\n".join(missing) + "\nextra\n" + "\n".join(extra))
             logger.info(f"{node.name}: {len(held)} flows, groups and meters, all as computed")
         self.lab.start_controller()
+        self.wait_for_switches()
+
+    @keyword
+    def wait_for_switches(self):
+        """Waits until every switch is connected and has stopped changing."""
+        for node in self.lab.nodes:
+            wait_until(f"the switch of {node.name} is connected", lambda: self.lab.switch_status(node).get("connected"), 20)
+            seen = []
+
+            def settled():
+                seen.append(node.tables())
+                return len(seen) > 3 and seen[-1] == seen[-2] == seen[-3]
+
+            wait_until(f"{node.name} has settled", settled, 20, pause=0.15)
 
     # -- the switch
 
