@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 
-use super::Problems;
+use super::{Problem, Problems};
 use crate::datastore::Store;
 use crate::schema::json::Mode;
 use crate::schema::{DataPath, Schema};
@@ -29,6 +29,9 @@ impl Face {
     /// Names the segment that leads nowhere.
     pub fn path(self, schema: &Schema, raw: &str) -> Result<DataPath, Problems> {
         let raw = raw.strip_prefix('/').unwrap_or(raw);
+        if raw.starts_with('/') {
+            return Err(Problem::new("malformed-message", "an empty segment in the path; write one slash, not two").into());
+        }
         Ok(match self {
             Face::Rests => DataPath::parse_rfc8040(schema, raw)?,
             Face::Legacy(_) => DataPath::parse_legacy(schema, raw.strip_suffix('/').unwrap_or(raw))?,

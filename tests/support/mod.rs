@@ -1,0 +1,86 @@
+//! A RESTCONF server in this process, and a client that sends exactly what it is told.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use base64::Engine as _;
+use coeus::datastore::journal::MemoryJournal;
+use coeus::datastore::{Handle, NullEngine, Store, actor, to_json};
+use coeus::northbound::restconf::{App, Users, serve};
+use coeus::schema::builtin;
+
+pub struct Server {
+    pub address: SocketAddr,
+    pub datastore: Handle,
+    _runtime: tokio::runtime::Runtime,
+}
+
+pub struct Answer {
+    pub status: u16,
+    pub headers: String,
+    pub body: String,
+}
+
+impl Answer {
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let find = |line: &'_ str| line.split_once(": ").is_some_and(|(found, _)| found.eq_ignore_ascii_case(name));
+        self.headers.lines().find(|line| find(line)).and_then(|line| line.split_once(": ")).map(|(_, value)| value)
+    }
+
+    /// error-tag of the first error, on either root.
+    pub fn tag(&self) -> Option<String> {
+        let body: serde_json::Value = serde_json::from_str(&self.body).ok()?;
+        let errors = body.get("ietf-restconf:errors").or(body.get("errors"))?;
+        Some(errors["error"][0]["error-tag"].as_str()?.to_owned())
+    }
+}
+
+impl Server {
+    pub fn start() -> Server {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let started = actor::start(builtin(), Box::new(MemoryJournal::default()), Box::new(NullEngine)).unwrap();
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut app = App::new(started.handle.clone(), Users::admin("secret"));
+        app.body_limit = 1 << 20;
+        runtime.spawn(serve(listener, app, std::future::pending()));
+        Server { address, datastore: started.handle, _runtime: runtime }
+    }
+
+    /// Sends a request with login and JSON content type.
+    pub fn send(&self, method: &str, path: &str, body: &str) -> Answer {
+        let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
+        self.raw(method, path, &format!("{}{kind}", login("admin:secret")), body.as_bytes())
+    }
+
+    pub fn raw(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
+        stream.write_all(head.as_bytes()).unwrap();
+        // A server that refuses early may close while the body is still on its way.
+        let _ = stream.write_all(body);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        Answer { status, headers: head.to_owned(), body: body.to_owned() }
+    }
+
+    /// Everything the store holds, with its revision.
+    pub fn state(&self) -> (u64, Vec<u8>, Vec<u8>) {
+        let snapshot = self.datastore.snapshot();
+        (snapshot.revision.0, to_json(&snapshot, Store::Config), to_json(&snapshot, Store::Operational))
+    }
+}
+
+pub fn login(credentials: &str) -> String {
+    format!("Authorization: Basic {}\r\n", base64::engine::general_purpose::STANDARD.encode(credentials))
+}
