@@ -1,67 +1,20 @@
 //! A real Open vSwitch takes what we send and reports it back the same, in canonical form.
 
 mod common;
+#[path = "common/ovs.rs"]
+mod ovs;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
+use ovs::Switch;
 use openflow_rs::group::decode_buckets;
 use openflow_rs::{
     Action, Bucket, BundleControl, BundleFlags, Field, GroupCommand, GroupMod, GroupType, Message, MeterBand, MeterCommand, MeterMod,
     MultipartReply, MultipartRequest, error_name, frame_len, instruction,
 };
-
-/// A private switch without packets: dummy datapath, own directory, gone with the value.
-struct Switch {
-    folder: tempfile::TempDir,
-}
-
-impl Switch {
-    fn start() -> Switch {
-        let switch = Switch { folder: tempfile::tempdir().unwrap() };
-        let at = |name: &str| switch.folder.path().join(name).display().to_string();
-        common::run(Command::new("ovsdb-tool").args(["create", &at("conf.db"), "/usr/share/openvswitch/vswitch.ovsschema"]));
-        switch.daemon("ovsdb-server", &[&at("conf.db"), &format!("--remote=punix:{}", at("db.sock"))], "ovsdb");
-        switch.vsctl(&["--no-wait", "init"]);
-        let database = format!("unix:{}", at("db.sock"));
-        switch.daemon("ovs-vswitchd", &[&database, "--enable-dummy=override", "--disable-system"], "vs");
-        switch.vsctl(&["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=dummy", "fail_mode=secure", "protocols=OpenFlow13,OpenFlow15"]);
-        switch
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    fn daemon(&self, name: &str, arguments: &[&str], short: &str) {
-        let at = |ending: &str| self.path().join(format!("{short}.{ending}")).display().to_string();
-        common::run(
-            Command::new(name)
-                .env("OVS_RUNDIR", self.path())
-                .args(arguments)
-                .args([&format!("--unixctl={}", at("ctl")), &format!("--pidfile={}", at("pid")), &format!("--log-file={}", at("log"))])
-                .args(["--detach", "--no-chdir", "-vconsole:off"]),
-        );
-    }
-
-    fn vsctl(&self, words: &[&str]) {
-        common::run(Command::new("ovs-vsctl").args([&format!("--db=unix:{}/db.sock", self.path().display()), "--timeout=10"]).args(words));
-    }
-}
-
-impl Drop for Switch {
-    fn drop(&mut self) {
-        for pid in ["vs.pid", "ovsdb.pid"] {
-            if let Ok(pid) = std::fs::read_to_string(self.path().join(pid)) {
-                let _ = Command::new("kill").args(["-9", pid.trim()]).status();
-            }
-        }
-    }
-}
 
 struct Session {
     stream: UnixStream,

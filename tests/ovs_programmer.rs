@@ -1,0 +1,151 @@
+//! The programmer against a real switch: what is right stays, what is wrong is mended, what others did is left alone.
+
+#[path = "../crates/openflow-rs/tests/common/ovs.rs"]
+mod ovs;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use coeus::net::{Dpid, ElanTag, LportTag, MacAddr};
+use coeus::pipeline::{ELAN_DMAC, Delta, EGRESS_DISPATCHER, Flow, Group, Meter, Owner, actions, base_flows, broadcast_groups, matches, owners};
+use coeus::programmer::{Programmers, Status};
+use coeus::southbound::openflow;
+use ovs::Switch;
+use tokio::sync::mpsc;
+
+type Owned = Owner<owners::Elan>;
+
+fn flow(number: u32, owner: &Owned) -> Arc<Flow> {
+    let bytes = number.to_be_bytes();
+    let mac = MacAddr([2, 0, bytes[0], bytes[1], bytes[2], bytes[3]]);
+    let draft = Flow::table(ELAN_DMAC).priority(20).matching([matches::elan_tag(ElanTag(5001)), matches::eth_dst(mac)]);
+    Arc::new(draft.then([actions::egress_to(LportTag(3)), actions::resubmit(EGRESS_DISPATCHER)]).owned_by(owner))
+}
+
+fn delta(flows: u32) -> Delta {
+    let owner = Owned::new("test");
+    let mut delta = Delta::default();
+    base_flows().into_iter().for_each(|flow| delta.put_flow(flow));
+    (0..flows).for_each(|number| delta.put_flow(flow(number, &owner)));
+    let chunk = broadcast_groups::chunk(ElanTag(5001), LportTag(3));
+    delta.put_group(Arc::new(Group::all(broadcast_groups::local(ElanTag(5001))).bucket([actions::group(chunk)]).owned_by(&owner)));
+    delta.put_group(Arc::new(Group::all(chunk).bucket([actions::set_bucket_lport(LportTag(3))]).owned_by(&owner)));
+    delta.put_meter(Arc::new(Meter::packets_per_second(3, 5, 10, &Owner::<owners::Dhcp>::new("test"))));
+    delta
+}
+
+/// A controller for one switch: the session server and the programmer, nothing else.
+struct Controller {
+    programmers: Programmers,
+    runtime: tokio::runtime::Runtime,
+    port: u16,
+}
+
+impl Controller {
+    fn start(desired: BTreeMap<Dpid, Delta>) -> Controller {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let (reports, mut reported) = mpsc::channel(64);
+        let (connected, mut switches) = mpsc::channel(4);
+        let (punts, mut punted) = mpsc::channel(4);
+        let programmers = Programmers::new(reports);
+        programmers.apply(1, desired);
+        programmers.open_gate();
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        runtime.spawn(openflow::serve(listener, openflow::Settings::default(), connected, punts, std::future::pending()));
+        let registry = programmers.clone();
+        runtime.spawn(async move {
+            while let Some(switch) = switches.recv().await {
+                registry.connected(switch);
+            }
+        });
+        runtime.spawn(async move { while reported.recv().await.is_some() {} });
+        runtime.spawn(async move { while punted.recv().await.is_some() {} });
+        Controller { programmers, runtime, port }
+    }
+
+    fn wait(&self, dpid: Dpid, what: &str, done: impl Fn(&Status) -> bool) -> Status {
+        let end = std::time::Instant::now() + Duration::from_secs(30);
+        loop {
+            let status = self.programmers.status(dpid);
+            if done(&status) {
+                return status;
+            }
+            assert!(std::time::Instant::now() < end, "not within 30 s: {what}; {status:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn take(&self, switch: &Switch) {
+        switch.vsctl(&["set-controller", "br0", &format!("tcp:127.0.0.1:{}", self.port), "--", "set", "controller", "br0", "max_backoff=1000"]);
+    }
+}
+
+fn dpid(switch: &Switch) -> Dpid {
+    switch.vsctl(&["get", "bridge", "br0", "datapath_id"]).trim().trim_matches('"').parse().unwrap()
+}
+
+fn count(switch: &Switch) -> usize {
+    switch.ofctl(&["dump-flows"]).lines().filter(|line| line.contains("actions=")).count()
+}
+
+#[test]
+fn a_switch_is_made_right_and_then_left_alone() {
+    let switch = Switch::start();
+    let dpid = dpid(&switch);
+    // A bridge forgets its flows when it gets its first controller.
+    switch.vsctl(&["set-controller", "br0", "tcp:127.0.0.1:1"]);
+    switch.ofctl(&["add-flow", "table=100,priority=7,cookie=0x1,actions=drop"]);
+    let wanted = BTreeMap::from([(dpid, delta(25_000))]);
+    let flows = 25_000 + base_flows().len();
+
+    let first = Controller::start(wanted.clone());
+    first.take(&switch);
+    let status = first.wait(dpid, "programmed", |status| status.programmed == 1);
+    assert_eq!((status.flow_mods as usize, status.group_mods, status.meter_mods, status.foreign_flows), (flows, 2, 1, 1));
+    assert!(status.bundles >= 3, "no bundle is larger than the switch likes");
+    assert!(status.failures.is_empty(), "{:?}", status.failures);
+    assert_eq!(count(&switch), flows + 1, "the flow of others is still there");
+    drop(first.runtime);
+
+    let second = Controller::start(wanted.clone());
+    second.take(&switch);
+    let status = second.wait(dpid, "read back", |status| status.programmed == 1);
+    assert_eq!((status.flow_mods, status.group_mods, status.meter_mods), (0, 0, 0), "nothing was wrong, so nothing is sent");
+    drop(second.runtime);
+
+    switch.ofctl(&["del-flows", "table=51,dl_dst=02:00:00:00:00:07"]);
+    switch.ofctl(&["mod-flows", "table=220,priority=0,actions=NORMAL"]);
+    switch.ofctl(&["add-flow", "table=60,priority=9,cookie=0xc000000000000001,actions=drop"]);
+    let third = Controller::start(wanted);
+    third.take(&switch);
+    let status = third.wait(dpid, "mended", |status| status.programmed == 1);
+    assert_eq!(status.flow_mods, 3, "one flow was gone, one changed, one left over from us");
+    assert_eq!(count(&switch), flows + 1);
+    assert!(switch.ofctl(&["dump-flows", "table=220"]).contains("actions=drop"));
+}
+
+#[test]
+fn one_flow_that_the_switch_refuses_does_not_stop_the_others() {
+    let switch = Switch::start();
+    let dpid = dpid(&switch);
+    let owner = Owned::new("broken");
+    let mut wanted = delta(10);
+    let bad = Flow::table(ELAN_DMAC).priority(30).matching([matches::elan_tag(ElanTag(1))]).then([actions::group(999)]).owned_by(&owner);
+    wanted.put_flow(Arc::new(bad));
+    let controller = Controller::start(BTreeMap::from([(dpid, wanted)]));
+    controller.take(&switch);
+    let status = controller.wait(dpid, "programmed", |status| status.programmed == 1);
+    assert_eq!(status.failures.len(), 1, "{:?}", status.failures);
+    assert_eq!(status.failures[0].owner, "elan broken");
+    assert!(status.failures[0].message.contains("OFPBAC_BAD_OUT_GROUP"), "{:?}", status.failures);
+    assert_eq!(count(&switch), 10 + base_flows().len());
+
+    // The missing group appears: the flow follows by itself.
+    let mut mended = Delta::default();
+    mended.put_group(Arc::new(Group::all(999).bucket([actions::resubmit(EGRESS_DISPATCHER)]).owned_by(&owner)));
+    controller.programmers.apply(2, BTreeMap::from([(dpid, mended)]));
+    controller.wait(dpid, "mended", |status| status.programmed == 2 && status.failures.is_empty());
+    assert_eq!(count(&switch), 11 + base_flows().len());
+}
