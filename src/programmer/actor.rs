@@ -96,6 +96,13 @@ impl Programmers {
         locked(&self.slot(dpid).desired).tables.clone()
     }
 
+    /// Whether something is desired of a switch that it has not confirmed.
+    pub fn pending(&self, dpid: Dpid) -> bool {
+        let slot = self.slot(dpid);
+        let revision = locked(&slot.desired).revision;
+        locked(&slot.status).programmed < revision
+    }
+
     pub fn status(&self, dpid: Dpid) -> Status {
         locked(&self.slot(dpid).status).clone()
     }
