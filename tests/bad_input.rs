@@ -1,4 +1,5 @@
 //! What is wrong is refused with the right status, and the store stays as it was.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 
@@ -17,13 +18,36 @@ fn cases() -> Vec<Case> {
     let pods = |entry: serde_json::Value| json!({"pod:pods": [entry]}).to_string();
     let good = pods(json!({"uid": UID, "name": "a"}));
     let mut cases: Vec<Case> = Vec::new();
-    let mut add = |method, path: &str, body: &str, status, tag| cases.push((method, path.to_owned(), body.to_owned(), status, tag));
+    let mut add = |method, path: &str, body: &str, status, tag| {
+        cases.push((method, path.to_owned(), body.to_owned(), status, tag))
+    };
     // -- bodies that are no JSON, or not the JSON of this resource, on both roots
     for at in [&rests, &legacy] {
         for body in [
-            "", " ", "{", "}", "[", "]", "null", "true", "1", "\"x\"", "{}", "[]", "{\"pod:pods\"", "{\"pod:pods\":", "{\"pod:pods\":[}",
-            "{\"pod:pods\":[{]}", "{\"pod:pods\":[{}],}", "{'pod:pods':[]}", "{\"pod:pods\":[{\"uid\":}]}", "\u{feff}{}", "{\"a\u{0}\":1}",
-            "<pods/>", "uid=1", "{\"pod:pods\":[]} trailing",
+            "",
+            " ",
+            "{",
+            "}",
+            "[",
+            "]",
+            "null",
+            "true",
+            "1",
+            "\"x\"",
+            "{}",
+            "[]",
+            "{\"pod:pods\"",
+            "{\"pod:pods\":",
+            "{\"pod:pods\":[}",
+            "{\"pod:pods\":[{]}",
+            "{\"pod:pods\":[{}],}",
+            "{'pod:pods':[]}",
+            "{\"pod:pods\":[{\"uid\":}]}",
+            "\u{feff}{}",
+            "{\"a\u{0}\":1}",
+            "<pods/>",
+            "uid=1",
+            "{\"pod:pods\":[]} trailing",
         ] {
             add("PUT", at, body, 400, "");
         }
@@ -64,8 +88,20 @@ fn cases() -> Vec<Case> {
     add("PUT", &rests, &json!({"pods": [{"uid": UID}]}).to_string(), 400, "");
     add("PUT", &rests, &json!({"coe:pods": [{"uid": UID}]}).to_string(), 400, "");
     add("PUT", &rests, &json!({"pod:pods": {"uid": UID}}).to_string(), 400, "");
-    add("PUT", &rests, &pods(json!({"uid": UID, "interface": [{"uid": OTHER, "segmentation-id": "0"}]})), 400, "invalid-value");
-    add("PUT", &rests, &format!("{{\"pod:pods\":[{{\"uid\":\"{UID}\",\"name\":\"a\",\"name\":\"b\"}}]}}"), 400, "");
+    add(
+        "PUT",
+        &rests,
+        &pods(json!({"uid": UID, "interface": [{"uid": OTHER, "segmentation-id": "0"}]})),
+        400,
+        "invalid-value",
+    );
+    add(
+        "PUT",
+        &rests,
+        &format!("{{\"pod:pods\":[{{\"uid\":\"{UID}\",\"name\":\"a\",\"name\":\"b\"}}]}}"),
+        400,
+        "",
+    );
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     add("PUT", &rests, &deep, 400, "");
     add("PUT", &rests, &"{\"a\":".repeat(50_000), 400, "");
@@ -133,14 +169,51 @@ fn cases() -> Vec<Case> {
     add("POST", "/rests/data/pod:coe", &json!({"pod:pods": []}).to_string(), 400, "");
     add("POST", "/rests/data/pod:coe", &json!({"pod:pods": [{"uid": UID}], "pod:x": 1}).to_string(), 400, "");
     add("POST", &rests, &json!({"pod:name": "a"}).to_string(), 404, "data-missing");
-    add("PUT", &format!("{rests}/interface={OTHER}"), &json!({"pod:interface": [{"uid": OTHER}]}).to_string(), 409, "data-missing");
+    add(
+        "PUT",
+        &format!("{rests}/interface={OTHER}"),
+        &json!({"pod:interface": [{"uid": OTHER}]}).to_string(),
+        409,
+        "data-missing",
+    );
     add("PUT", &format!("{rests}/uid"), &json!({"pod:uid": OTHER}).to_string(), 409, "data-missing");
     add("PUT", "/restconf/operational/pod:coe", &good, 405, "operation-not-supported");
-    add("PUT", "/rests/data/coeus-status:switches", &json!({"coeus-status:switches": {"switch": [{"dpid": "0000000000000001"}]}}).to_string(), 400, "");
-    add("PUT", "/rests/data/elan:elan-interfaces/elan-interface=a", &json!({"elan:elan-interface": [{"name": "a"}]}).to_string(), 409, "data-missing");
-    add("PUT", "/rests/data/elan:elan-instances/elan-instance=a", &json!({"elan:elan-instance": [{"elan-instance-name": "a", "mac-timeout": 65536}]}).to_string(), 400, "");
-    add("PUT", "/rests/data/elan:elan-instances/elan-instance=a", &json!({"elan:elan-instance": [{"elan-instance-name": "a", "segment-type": "elan:nothing"}]}).to_string(), 400, "");
-    add("PUT", "/rests/data/elan:elan-instances/elan-instance=a", &json!({"elan:elan-instance": [{"elan-instance-name": "a", "external": "yes"}]}).to_string(), 400, "");
+    add(
+        "PUT",
+        "/rests/data/coeus-status:switches",
+        &json!({"coeus-status:switches": {"switch": [{"dpid": "0000000000000001"}]}}).to_string(),
+        400,
+        "",
+    );
+    add(
+        "PUT",
+        "/rests/data/elan:elan-interfaces/elan-interface=a",
+        &json!({"elan:elan-interface": [{"name": "a"}]}).to_string(),
+        409,
+        "data-missing",
+    );
+    add(
+        "PUT",
+        "/rests/data/elan:elan-instances/elan-instance=a",
+        &json!({"elan:elan-instance": [{"elan-instance-name": "a", "mac-timeout": 65536}]}).to_string(),
+        400,
+        "",
+    );
+    add(
+        "PUT",
+        "/rests/data/elan:elan-instances/elan-instance=a",
+        &json!({"elan:elan-instance": [{"elan-instance-name": "a", "segment-type": "elan:nothing"}]})
+            .to_string(),
+        400,
+        "",
+    );
+    add(
+        "PUT",
+        "/rests/data/elan:elan-instances/elan-instance=a",
+        &json!({"elan:elan-instance": [{"elan-instance-name": "a", "external": "yes"}]}).to_string(),
+        400,
+        "",
+    );
     cases
 }
 
@@ -157,7 +230,11 @@ fn malformed_requests_are_refused_and_change_nothing() {
         let shown: String = format!("{method} {path} {body}").chars().take(200).collect();
         let tag_right = tag.is_empty() || answer.tag().as_deref() == Some(tag);
         if answer.status != *status || !tag_right {
-            wrong.push(format!("{shown}\n   wanted {status} {tag}, got {} {}", answer.status, answer.body.chars().take(300).collect::<String>()));
+            wrong.push(format!(
+                "{shown}\n   wanted {status} {tag}, got {} {}",
+                answer.status,
+                answer.body.chars().take(300).collect::<String>()
+            ));
         } else if *status >= 400 && (answer.tag().is_none() || !answer.body.contains("error-message")) {
             wrong.push(format!("{shown}\n   no errors body: {}", answer.body));
         }
@@ -172,12 +249,22 @@ fn wrong_media_types_and_accepts_are_told_apart() {
     let before = server.state();
     let at = format!("/rests/data/pod:coe/pods={UID}");
     let login = login("admin:secret");
-    for kind in ["text/plain", "application/xml", "application/yang-data+xml", "application/x-www-form-urlencoded", "x"] {
+    for kind in [
+        "text/plain",
+        "application/xml",
+        "application/yang-data+xml",
+        "application/x-www-form-urlencoded",
+        "x",
+    ] {
         let answer = server.raw("PUT", &at, &format!("{login}Content-Type: {kind}\r\n"), b"{}");
         assert_eq!((answer.status, answer.tag().as_deref()), (415, Some("invalid-value")), "{kind}");
     }
     for accept in ["text/html", "application/xml", "application/json;q=0"] {
-        assert_eq!(server.raw("GET", "/rests/data", &format!("{login}Accept: {accept}\r\n"), b"").status, 406, "{accept}");
+        assert_eq!(
+            server.raw("GET", "/rests/data", &format!("{login}Accept: {accept}\r\n"), b"").status,
+            406,
+            "{accept}"
+        );
     }
     assert!(server.state() == before);
 }
@@ -212,6 +299,11 @@ fn mutated_requests_never_fail_inside() {
         }
         let method = ["PUT", "PATCH", "POST", "DELETE", "GET"][random(5)];
         let answer = server.raw(method, &path, &format!("{login}Content-Type: application/json\r\n"), &bytes);
-        assert!((200..500).contains(&answer.status), "{method} {path} {}: {}", String::from_utf8_lossy(&bytes), answer.status);
+        assert!(
+            (200..500).contains(&answer.status),
+            "{method} {path} {}: {}",
+            String::from_utf8_lossy(&bytes),
+            answer.status
+        );
     }
 }

@@ -1,10 +1,11 @@
 //! The program is killed while clients write: what was acknowledged is there, and nothing is there by half.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -35,7 +36,8 @@ fn start(folder: &std::path::Path) -> Running {
         .unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.strip_prefix("ready: RESTCONF on ").and_then(|rest| rest.split(',').next()).map(str::to_owned);
+    let address =
+        line.strip_prefix("ready: RESTCONF on ").and_then(|rest| rest.split(',').next()).map(str::to_owned);
     Running { child, address: address.unwrap_or_else(|| panic!("not ready: {line:?}")) }
 }
 
@@ -62,7 +64,9 @@ fn path(writer: u64) -> String {
 /// The number stands in two places, so that half a transaction would show.
 fn body(writer: u64, number: u64) -> String {
     let uid = format!("00000000-0000-4000-8000-{writer:012}");
-    format!(r#"{{"pod:pods":[{{"uid":"{uid}","name":"{number}","interface":[{{"uid":"{uid}","segmentation-id":{number}}}]}}]}}"#)
+    format!(
+        r#"{{"pod:pods":[{{"uid":"{uid}","name":"{number}","interface":[{{"uid":"{uid}","segmentation-id":{number}}}]}}]}}"#
+    )
 }
 
 #[test]
@@ -74,7 +78,10 @@ fn acknowledged_writes_survive_kill_9() {
     for round in 0..ROUNDS {
         let mut running = start(folder.path());
         for writer in 0..WRITERS {
-            let (low, high) = (acknowledged[writer as usize].load(Ordering::SeqCst), attempted[writer as usize].load(Ordering::SeqCst));
+            let (low, high) = (
+                acknowledged[writer as usize].load(Ordering::SeqCst),
+                attempted[writer as usize].load(Ordering::SeqCst),
+            );
             if low == 0 {
                 continue;
             }
@@ -84,7 +91,10 @@ fn acknowledged_writes_survive_kill_9() {
             let name: u64 = pod["pod:pods"][0]["name"].as_str().unwrap().parse().unwrap();
             let inner = pod["pod:pods"][0]["interface"][0]["segmentation-id"].as_u64().unwrap();
             assert_eq!(name, inner, "round {round}: half a transaction");
-            assert!((low..=high).contains(&name), "round {round}: acknowledged {low}, attempted {high}, found {name}");
+            assert!(
+                (low..=high).contains(&name),
+                "round {round}: acknowledged {low}, attempted {high}, found {name}"
+            );
         }
         let stop = Arc::new(AtomicBool::new(false));
         let threads: Vec<_> = (0..WRITERS)
@@ -95,7 +105,9 @@ fn acknowledged_writes_survive_kill_9() {
                     while !stop.load(Ordering::SeqCst) {
                         let number = attempted[writer as usize].fetch_add(1, Ordering::SeqCst) + 1;
                         match send(&address, "PUT", &path(writer), &body(writer, number)) {
-                            Some((200 | 201, _)) => acknowledged[writer as usize].store(number, Ordering::SeqCst),
+                            Some((200 | 201, _)) => {
+                                acknowledged[writer as usize].store(number, Ordering::SeqCst)
+                            }
                             Some((status, text)) => panic!("{status} {text}"),
                             None => return,
                         }

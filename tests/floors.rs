@@ -1,4 +1,5 @@
 //! Who may use whom: the table of ARCHITECTURE.md, read from the `use` lines.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn is_test(path: &Path) -> bool {
-    path.components().any(|part| matches!(part.as_os_str().to_str(), Some("tests.rs" | "tests" | "testing.rs" | "testing")))
+    path.components().any(|part| {
+        matches!(part.as_os_str().to_str(), Some("tests.rs" | "tests" | "testing.rs" | "testing"))
+    })
 }
 
 /// The code without its `#[cfg(test)]` module and without comments.
@@ -50,7 +53,8 @@ fn imports_point_down() {
         for file in files.iter().filter(|file| !is_test(file)) {
             for part in code(file).split("crate::").skip(1) {
                 let name: String = part.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-                let fine = name == *module || allowed.contains(&name.as_str()) || !modules.contains(name.as_str());
+                let fine =
+                    name == *module || allowed.contains(&name.as_str()) || !modules.contains(name.as_str());
                 assert!(fine, "{}: {module} may use {allowed:?}, but uses {name}", file.display());
             }
         }
@@ -64,7 +68,11 @@ fn tokio_stays_at_the_edges() {
         sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(module), &mut files);
         for file in files.iter().filter(|file| !is_test(file)) {
             let edge = edges.iter().any(|edge| file.ends_with(edge));
-            assert!(edge || !code(file).contains("tokio::"), "{}: tokio stands in {edges:?} only", file.display());
+            assert!(
+                edge || !code(file).contains("tokio::"),
+                "{}: tokio stands in {edges:?} only",
+                file.display()
+            );
         }
     }
 }
@@ -90,6 +98,10 @@ fn every_table_has_one_owner() {
     let mut ids = BTreeSet::new();
     for row in coeus::pipeline::ROWS {
         assert!(ids.insert(row.id), "table {} stands twice", row.id);
-        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/renderers").join(row.owner).is_dir(), "{} is no feature", row.owner);
+        assert!(
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("src/renderers").join(row.owner).is_dir(),
+            "{} is no feature",
+            row.owner
+        );
     }
 }

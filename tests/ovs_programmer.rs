@@ -1,4 +1,5 @@
 //! The programmer against a real switch: what is right stays, what is wrong is mended, what others did is left alone.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../crates/openflow-rs/tests/common/ovs.rs"]
 mod ovs;
@@ -8,7 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coeus::net::{Dpid, ElanTag, LportTag, MacAddr};
-use coeus::pipeline::{ELAN_DMAC, Delta, EGRESS_DISPATCHER, Flow, Group, Meter, Owner, actions, base_flows, broadcast_groups, matches, owners};
+use coeus::pipeline::{
+    Delta, EGRESS_DISPATCHER, ELAN_DMAC, Flow, Group, Meter, Owner, actions, base_flows, broadcast_groups,
+    matches, owners,
+};
 use coeus::programmer::{Programmers, Status};
 use coeus::southbound::openflow;
 use ovs::Switch;
@@ -19,8 +23,12 @@ type Owned = Owner<owners::Elan>;
 fn flow(number: u32, owner: &Owned) -> Arc<Flow> {
     let bytes = number.to_be_bytes();
     let mac = MacAddr([2, 0, bytes[0], bytes[1], bytes[2], bytes[3]]);
-    let draft = Flow::table(ELAN_DMAC).priority(20).matching([matches::elan_tag(ElanTag(5001)), matches::eth_dst(mac)]);
-    Arc::new(draft.then([actions::egress_to(LportTag(3)), actions::resubmit(EGRESS_DISPATCHER)]).owned_by(owner))
+    let draft = Flow::table(ELAN_DMAC)
+        .priority(20)
+        .matching([matches::elan_tag(ElanTag(5001)), matches::eth_dst(mac)]);
+    Arc::new(
+        draft.then([actions::egress_to(LportTag(3)), actions::resubmit(EGRESS_DISPATCHER)]).owned_by(owner),
+    )
 }
 
 fn delta(flows: u32) -> Delta {
@@ -29,8 +37,12 @@ fn delta(flows: u32) -> Delta {
     base_flows().into_iter().for_each(|flow| delta.put_flow(flow));
     (0..flows).for_each(|number| delta.put_flow(flow(number, &owner)));
     let chunk = broadcast_groups::chunk(ElanTag(5001), LportTag(3));
-    delta.put_group(Arc::new(Group::all(broadcast_groups::local(ElanTag(5001))).bucket([actions::group(chunk)]).owned_by(&owner)));
-    delta.put_group(Arc::new(Group::all(chunk).bucket([actions::set_bucket_lport(LportTag(3))]).owned_by(&owner)));
+    delta.put_group(Arc::new(
+        Group::all(broadcast_groups::local(ElanTag(5001))).bucket([actions::group(chunk)]).owned_by(&owner),
+    ));
+    delta.put_group(Arc::new(
+        Group::all(chunk).bucket([actions::set_bucket_lport(LportTag(3))]).owned_by(&owner),
+    ));
     delta.put_meter(Arc::new(Meter::packets_per_second(3, 5, 10, &Owner::<owners::Dhcp>::new("test"))));
     delta
 }
@@ -53,7 +65,13 @@ impl Controller {
         programmers.open_gate();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let port = listener.local_addr().unwrap().port();
-        runtime.spawn(openflow::serve(listener, openflow::Settings::default(), connected, punts, std::future::pending()));
+        runtime.spawn(openflow::serve(
+            listener,
+            openflow::Settings::default(),
+            connected,
+            punts,
+            std::future::pending(),
+        ));
         let registry = programmers.clone();
         runtime.spawn(async move {
             while let Some(switch) = switches.recv().await {
@@ -78,7 +96,16 @@ impl Controller {
     }
 
     fn take(&self, switch: &Switch) {
-        switch.vsctl(&["set-controller", "br0", &format!("tcp:127.0.0.1:{}", self.port), "--", "set", "controller", "br0", "max_backoff=1000"]);
+        switch.vsctl(&[
+            "set-controller",
+            "br0",
+            &format!("tcp:127.0.0.1:{}", self.port),
+            "--",
+            "set",
+            "controller",
+            "br0",
+            "max_backoff=1000",
+        ]);
     }
 }
 
@@ -103,7 +130,10 @@ fn a_switch_is_made_right_and_then_left_alone() {
     let first = Controller::start(wanted.clone());
     first.take(&switch);
     let status = first.wait(dpid, "programmed", |status| status.programmed == 1);
-    assert_eq!((status.flow_mods as usize, status.group_mods, status.meter_mods, status.foreign_flows), (flows, 2, 1, 1));
+    assert_eq!(
+        (status.flow_mods as usize, status.group_mods, status.meter_mods, status.foreign_flows),
+        (flows, 2, 1, 1)
+    );
     assert!(status.bundles >= 3, "no bundle is larger than the switch likes");
     assert!(status.failures.is_empty(), "{:?}", status.failures);
     assert_eq!(count(&switch), flows + 1, "the flow of others is still there");
@@ -112,7 +142,11 @@ fn a_switch_is_made_right_and_then_left_alone() {
     let second = Controller::start(wanted.clone());
     second.take(&switch);
     let status = second.wait(dpid, "read back", |status| status.programmed == 1);
-    assert_eq!((status.flow_mods, status.group_mods, status.meter_mods), (0, 0, 0), "nothing was wrong, so nothing is sent");
+    assert_eq!(
+        (status.flow_mods, status.group_mods, status.meter_mods),
+        (0, 0, 0),
+        "nothing was wrong, so nothing is sent"
+    );
     drop(second.runtime);
 
     switch.ofctl(&["del-flows", "table=51,dl_dst=02:00:00:00:00:07"]);
@@ -132,7 +166,11 @@ fn one_flow_that_the_switch_refuses_does_not_stop_the_others() {
     let dpid = dpid(&switch);
     let owner = Owned::new("broken");
     let mut wanted = delta(10);
-    let bad = Flow::table(ELAN_DMAC).priority(30).matching([matches::elan_tag(ElanTag(1))]).then([actions::group(999)]).owned_by(&owner);
+    let bad = Flow::table(ELAN_DMAC)
+        .priority(30)
+        .matching([matches::elan_tag(ElanTag(1))])
+        .then([actions::group(999)])
+        .owned_by(&owner);
     wanted.put_flow(Arc::new(bad));
     let controller = Controller::start(BTreeMap::from([(dpid, wanted)]));
     controller.take(&switch);
@@ -144,7 +182,8 @@ fn one_flow_that_the_switch_refuses_does_not_stop_the_others() {
 
     // The missing group appears: the flow follows by itself.
     let mut mended = Delta::default();
-    mended.put_group(Arc::new(Group::all(999).bucket([actions::resubmit(EGRESS_DISPATCHER)]).owned_by(&owner)));
+    mended
+        .put_group(Arc::new(Group::all(999).bucket([actions::resubmit(EGRESS_DISPATCHER)]).owned_by(&owner)));
     controller.programmers.apply(2, BTreeMap::from([(dpid, mended)]));
     controller.wait(dpid, "mended", |status| status.programmed == 2 && status.failures.is_empty());
     assert_eq!(count(&switch), 11 + base_flows().len());

@@ -82,9 +82,12 @@ impl Names {
         let namespace = leaf("namespace")?.to_owned();
         let leases = self.leases.leases(snapshot);
         let lease = leases.iter().find(|lease| lease.interface == interface).cloned();
-        let pod = leaf("pod-uid").and_then(|uid| self.entry(snapshot, Store::Config, "/pod:coe", "pods", Key::text(uid)));
+        let pod = leaf("pod-uid")
+            .and_then(|uid| self.entry(snapshot, Store::Config, "/pod:coe", "pods", Key::text(uid)));
         let configured = pod.as_ref().map(|pod| self.of_interfaces(pod, "ip-address")).unwrap_or_default();
-        let fixed = leaf("address").filter(|address| configured.iter().any(|own| own == address)).and_then(|text| text.parse().ok());
+        let fixed = leaf("address")
+            .filter(|address| configured.iter().any(|own| own == address))
+            .and_then(|text| text.parse().ok());
         let mut networks = pod.as_ref().map(|pod| self.of_interfaces(pod, "network-id")).unwrap_or_default();
         networks.push(namespace.clone());
         networks.extend(self.elan(snapshot, interface));

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use openflow_rs::flow::RawFlow;
 use openflow_rs::{Action, FlowMod, Instruction, Match, MatchField, instruction};
 
 use super::owner::{Feature, Owner, OwnerName, owners};
@@ -56,6 +57,17 @@ impl Flow {
             actions: Vec::new(),
             write: None,
             goto: None,
+        }
+    }
+
+    /// The flow as it goes on the wire.
+    pub fn raw(&self) -> RawFlow<'_> {
+        RawFlow {
+            table: self.key.table,
+            priority: self.key.priority,
+            cookie: self.cookie,
+            match_fields: &self.key.match_fields,
+            instructions: &self.instructions,
         }
     }
 

@@ -49,7 +49,7 @@ pub mod broadcast_groups {
 
     /// The local ports whose tags share all but the lowest six bits.
     pub fn chunk(elan: ElanTag, port: LportTag) -> u32 {
-        0x4000_0000 | elan.0 << 10 | (port.0 / CHUNK & 0x3ff)
+        0x4000_0000 | (elan.0 << 10) | ((port.0 / CHUNK) & 0x3ff)
     }
 
     /// Whether an id is one of these, whoever made the group.

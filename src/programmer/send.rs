@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use openflow_rs::bundle::{begin_add, end_add};
-use openflow_rs::flow::encode_flow_mod;
+use openflow_rs::flow::{RawFlow, encode_flow_mod};
 use openflow_rs::group::encode_group_mod;
 use openflow_rs::{BundleFlags, FlowCommand, GroupCommand, GroupType, Message, MeterCommand, MeterMod};
 
@@ -11,31 +11,12 @@ use super::diff::Item;
 /// Appends the message for one item.
 pub fn encode(item: &Item, xid: u32, out: &mut BytesMut) {
     match item {
-        Item::FlowPut(flow) => {
-            let key = &flow.key;
-            let (match_fields, instructions) = (&key.match_fields, &flow.instructions);
-            encode_flow_mod(
-                FlowCommand::Add,
-                key.table,
-                key.priority,
-                flow.cookie,
-                match_fields,
-                instructions,
-                xid,
-                out,
-            );
-        }
+        Item::FlowPut(flow) => encode_flow_mod(FlowCommand::Add, flow.raw(), xid, out),
         Item::FlowGone(key) => {
-            encode_flow_mod(
-                FlowCommand::DeleteStrict,
-                key.table,
-                key.priority,
-                0,
-                &key.match_fields,
-                &[],
-                xid,
-                out,
-            );
+            let (table, priority) = (key.table, key.priority);
+            let raw =
+                RawFlow { table, priority, cookie: 0, match_fields: &key.match_fields, instructions: &[] };
+            encode_flow_mod(FlowCommand::DeleteStrict, raw, xid, out);
         }
         Item::GroupPut { group, exists } => {
             let command = if *exists { GroupCommand::Modify } else { GroupCommand::Add };

@@ -29,8 +29,13 @@ impl Answer {
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
-        let find = |line: &'_ str| line.split_once(": ").is_some_and(|(found, _)| found.eq_ignore_ascii_case(name));
-        self.headers.lines().find(|line| find(line)).and_then(|line| line.split_once(": ")).map(|(_, value)| value)
+        let find =
+            |line: &'_ str| line.split_once(": ").is_some_and(|(found, _)| found.eq_ignore_ascii_case(name));
+        self.headers
+            .lines()
+            .find(|line| find(line))
+            .and_then(|line| line.split_once(": "))
+            .map(|(_, value)| value)
     }
 
     /// error-tag of the first error, on either root.
@@ -43,8 +48,10 @@ impl Answer {
 
 impl Server {
     pub fn start() -> Server {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let started = actor::start(builtin(), Box::new(MemoryJournal::default()), Box::new(NullEngine)).unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let started =
+            actor::start(builtin(), Box::new(MemoryJournal::default()), Box::new(NullEngine)).unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let mut app = App::new(started.handle.clone(), Users::admin("secret"));
@@ -62,7 +69,10 @@ impl Server {
     pub fn raw(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let head = format!("{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n",
+            body.len()
+        );
         stream.write_all(head.as_bytes()).unwrap();
         // A server that refuses early may close while the body is still on its way.
         let _ = stream.write_all(body);

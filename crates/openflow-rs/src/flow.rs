@@ -107,31 +107,31 @@ impl FlowMod {
     }
 }
 
-/// Writes an add, or a strict delete, of a flow whose match fields and instructions are encoded already: the way in which a programmer
-/// that keeps flows as bytes sends them, without building anything.
-pub fn encode_flow_mod(
-    command: FlowCommand,
-    table: u8,
-    priority: u16,
-    cookie: u64,
-    match_fields: &[u8],
-    instructions: &[u8],
-    xid: u32,
-    out: &mut BytesMut,
-) {
+/// A flow whose match fields and instructions are encoded already: what a programmer that keeps flows as bytes sends.
+#[derive(Clone, Copy, Debug)]
+pub struct RawFlow<'a> {
+    pub table: u8,
+    pub priority: u16,
+    pub cookie: u64,
+    pub match_fields: &'a [u8],
+    pub instructions: &'a [u8],
+}
+
+/// Writes an add, or a strict delete, without building anything.
+pub fn encode_flow_mod(command: FlowCommand, flow: RawFlow<'_>, xid: u32, out: &mut BytesMut) {
     let start = crate::Header::begin(crate::message::FLOW_MOD, xid, out);
-    out.put_u64(cookie);
+    out.put_u64(flow.cookie);
     out.put_u64(0);
-    out.put_u8(table);
+    out.put_u8(flow.table);
     out.put_u8(command as u8);
     out.put_u32(0);
-    out.put_u16(priority);
+    out.put_u16(flow.priority);
     out.put_u32(NO_BUFFER);
     out.put_u32(ports::ANY);
     out.put_u32(ports::ANY);
     put_zeros(out, 4);
-    encode_raw(match_fields, out);
-    out.put_slice(instructions);
+    encode_raw(flow.match_fields, out);
+    out.put_slice(flow.instructions);
     crate::wire::patch_len(out, start, 2);
 }
 

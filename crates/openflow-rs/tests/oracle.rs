@@ -1,4 +1,5 @@
 //! Open vSwitch's own tools read what we write, and we read what they write, without a switch.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
@@ -58,7 +59,8 @@ fn flows_that_ovs_ofctl_reads_from_our_text_arrive_as_we_meant_them() {
                 Message::BarrierRequest => send(&mut stream, Message::BarrierReply, header.xid),
                 Message::EchoRequest(data) => send(&mut stream, Message::EchoReply(data), header.xid),
                 Message::FeaturesRequest => {
-                    let features = Features { dpid: 1, buffers: 0, tables: 254, auxiliary_id: 0, capabilities: 0 };
+                    let features =
+                        Features { dpid: 1, buffers: 0, tables: 254, auxiliary_id: 0, capabilities: 0 };
                     send(&mut stream, Message::FeaturesReply(features), header.xid);
                 }
                 _ => {}
@@ -71,12 +73,17 @@ fn flows_that_ovs_ofctl_reads_from_our_text_arrive_as_we_meant_them() {
     let file = folder.path().join("flows");
     std::fs::write(&file, text).unwrap();
     let target = format!("unix:{}", socket.display());
-    common::run(Command::new("ovs-ofctl").args(["--no-names", "-O", "OpenFlow13", "add-flows", &target]).arg(&file));
+    common::run(
+        Command::new("ovs-ofctl").args(["--no-names", "-O", "OpenFlow13", "add-flows", &target]).arg(&file),
+    );
     let arrived = switch.join().unwrap();
     assert_eq!(arrived.len(), wanted.len());
     for (arrived, wanted) in arrived.into_iter().zip(wanted) {
         assert_eq!(arrived.match_.canonical(), wanted.match_.canonical());
         assert_eq!(instruction::canonical(arrived.instructions), instruction::canonical(wanted.instructions));
-        assert_eq!((arrived.table, arrived.priority, arrived.cookie), (wanted.table, wanted.priority, wanted.cookie));
+        assert_eq!(
+            (arrived.table, arrived.priority, arrived.cookie),
+            (wanted.table, wanted.priority, wanted.cookie)
+        );
     }
 }

@@ -1,4 +1,5 @@
 //! A real Open vSwitch takes what we send and reports it back the same, in canonical form.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 #[path = "common/ovs.rs"]
@@ -9,12 +10,12 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use ovs::Switch;
 use openflow_rs::group::decode_buckets;
 use openflow_rs::{
-    Action, Bucket, BundleControl, BundleFlags, Field, GroupCommand, GroupMod, GroupType, Message, MeterBand, MeterCommand, MeterMod,
-    MultipartReply, MultipartRequest, error_name, frame_len, instruction,
+    Action, Bucket, BundleControl, BundleFlags, Field, GroupCommand, GroupMod, GroupType, Message, MeterBand,
+    MeterCommand, MeterMod, MultipartReply, MultipartRequest, error_name, frame_len, instruction,
 };
+use ovs::Switch;
 
 struct Session {
     stream: UnixStream,
@@ -102,11 +103,25 @@ fn what_the_switch_reports_is_what_we_sent() {
     assert_eq!(features.tables, 254);
 
     let buckets = vec![Bucket::new(vec![Action::set_field(Field::TunnelId, 3_u32), Action::resubmit(55)])];
-    let group = GroupMod { command: GroupCommand::Add, kind: GroupType::All, group: 1, buckets: buckets.clone() };
+    let group =
+        GroupMod { command: GroupCommand::Add, kind: GroupType::All, group: 1, buckets: buckets.clone() };
     session.send(&Message::GroupMod(group), 3);
     let outer = vec![Bucket::new(vec![Action::Group(1)])];
-    session.send(&Message::GroupMod(GroupMod { command: GroupCommand::Add, kind: GroupType::All, group: 2, buckets: outer }), 4);
-    let meter = MeterMod { command: MeterCommand::Add, flags: 14, meter: 1, bands: vec![MeterBand { rate: 5, burst: 10 }] };
+    session.send(
+        &Message::GroupMod(GroupMod {
+            command: GroupCommand::Add,
+            kind: GroupType::All,
+            group: 2,
+            buckets: outer,
+        }),
+        4,
+    );
+    let meter = MeterMod {
+        command: MeterCommand::Add,
+        flags: 14,
+        meter: 1,
+        bands: vec![MeterBand { rate: 5, burst: 10 }],
+    };
     session.send(&Message::MeterMod(meter.clone()), 5);
     session.accepted("group or meter");
 
@@ -140,9 +155,16 @@ fn what_the_switch_reports_is_what_we_sent() {
     assert_eq!(decode_buckets(&bytes).unwrap(), buckets);
     let meters = session.ask(MultipartRequest::MeterConfig);
     let [MultipartReply::MeterConfig(meters)] = meters.as_slice() else { panic!("meters") };
-    assert_eq!((meters[0].flags, meters[0].meter, &meters[0].bands), (meter.flags, meter.meter, &meter.bands));
-    assert!(matches!(session.ask(MultipartRequest::PortDesc).as_slice(), [MultipartReply::PortDesc(ports)] if ports[0].name == "br0"));
-    assert!(matches!(session.ask(MultipartRequest::Description).as_slice(), [MultipartReply::Description(desc)] if desc.hardware == "Open vSwitch"));
+    assert_eq!(
+        (meters[0].flags, meters[0].meter, &meters[0].bands),
+        (meter.flags, meter.meter, &meter.bands)
+    );
+    assert!(
+        matches!(session.ask(MultipartRequest::PortDesc).as_slice(), [MultipartReply::PortDesc(ports)] if ports[0].name == "br0")
+    );
+    assert!(
+        matches!(session.ask(MultipartRequest::Description).as_slice(), [MultipartReply::Description(desc)] if desc.hardware == "Open vSwitch")
+    );
 }
 
 #[test]
@@ -150,8 +172,14 @@ fn a_bundle_takes_groups_and_flows_together_or_not_at_all() {
     let switch = Switch::start();
     let mut session = Session::open(&switch);
     let control = |control| Message::BundleControl { bundle: 1, control, flags: BundleFlags::BOTH };
-    let add = |message| Message::BundleAdd { bundle: 1, flags: BundleFlags::BOTH, message: Box::new(message) };
-    let group = GroupMod { command: GroupCommand::Add, kind: GroupType::All, group: 7, buckets: vec![Bucket::new(vec![])] };
+    let add =
+        |message| Message::BundleAdd { bundle: 1, flags: BundleFlags::BOTH, message: Box::new(message) };
+    let group = GroupMod {
+        command: GroupCommand::Add,
+        kind: GroupType::All,
+        group: 7,
+        buckets: vec![Bucket::new(vec![])],
+    };
     let mut flow = common::samples(1).remove(3);
     flow.instructions = vec![openflow_rs::Instruction::Apply(vec![Action::Group(7)])];
     session.send(&control(BundleControl::OpenRequest), 10);
@@ -159,7 +187,11 @@ fn a_bundle_takes_groups_and_flows_together_or_not_at_all() {
     session.send(&add(Message::FlowMod(flow.clone())), 12);
     session.send(&control(BundleControl::CommitRequest), 13);
     let seen = session.barrier();
-    assert!(seen.iter().any(|(xid, message)| *xid == 13 && matches!(message, Message::BundleControl { control: BundleControl::CommitReply, .. })), "{seen:?}");
+    assert!(
+        seen.iter().any(|(xid, message)| *xid == 13
+            && matches!(message, Message::BundleControl { control: BundleControl::CommitReply, .. })),
+        "{seen:?}"
+    );
 
     let mut wrong = flow.clone();
     wrong.table = 40;

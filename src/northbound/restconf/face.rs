@@ -30,7 +30,11 @@ impl Face {
     pub fn path(self, schema: &Schema, raw: &str) -> Result<DataPath, Problems> {
         let raw = raw.strip_prefix('/').unwrap_or(raw);
         if raw.starts_with('/') {
-            return Err(Problem::new("malformed-message", "an empty segment in the path; write one slash, not two").into());
+            return Err(Problem::new(
+                "malformed-message",
+                "an empty segment in the path; write one slash, not two",
+            )
+            .into());
         }
         Ok(match self {
             Face::Rests => DataPath::parse_rfc8040(schema, raw)?,

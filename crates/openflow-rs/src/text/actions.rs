@@ -257,8 +257,12 @@ impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Instruction::Goto(table) => write!(f, "goto_table:{table}"),
-            Instruction::WriteMetadata { value, mask: u64::MAX } => write!(f, "write_metadata:{}", Hex(u128::from(*value))),
-            Instruction::WriteMetadata { value, mask } => write!(f, "write_metadata:{}/{}", Hex(u128::from(*value)), Hex(u128::from(*mask))),
+            Instruction::WriteMetadata { value, mask: u64::MAX } => {
+                write!(f, "write_metadata:{}", Hex(u128::from(*value)))
+            }
+            Instruction::WriteMetadata { value, mask } => {
+                write!(f, "write_metadata:{}/{}", Hex(u128::from(*value)), Hex(u128::from(*mask)))
+            }
             Instruction::Apply(actions) => list(f, actions),
             Instruction::Write(actions) => write!(f, "write_actions({})", Actions(actions)),
             Instruction::Clear => f.write_str("clear_actions"),
