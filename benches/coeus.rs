@@ -28,6 +28,10 @@ use openflow_rs::group::encode_group_mod;
 use openflow_rs::{FlowCommand, GroupCommand, Message, frame_len};
 use ovs::Switch;
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     println!("| what | Coeus | limit | ratio |\n|---|---|---|---|");
@@ -161,7 +165,7 @@ impl Bed {
                 return;
             }
             assert!(Instant::now() < end, "the switch was not programmed: {status:?}");
-            std::thread::sleep(Duration::from_micros(20));
+            std::thread::yield_now();
         }
     }
 

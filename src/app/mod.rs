@@ -4,6 +4,7 @@ mod settings;
 
 pub use settings::{ServeOptions, Settings, SettingsError};
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -16,7 +17,7 @@ use crate::datastore::{self, Handle, Transaction};
 use crate::dhcp;
 use crate::net::Dpid;
 use crate::northbound::restconf::{self, App, Users};
-use crate::programmer::Programmers;
+use crate::programmer::{Programmers, object_edits};
 use crate::renderers::Engine;
 use crate::schema;
 use crate::southbound::{openflow, ovsdb};
@@ -183,9 +184,10 @@ async fn listen(what: &'static str, address: &str) -> Result<TcpListener, StartE
 
 /// Shows in the operational datastore how far each switch is.
 async fn show_status(programmers: Programmers, mut reported: mpsc::Receiver<Dpid>, datastore: Handle) {
+    let mut marked = BTreeMap::new();
     while let Some(first) = reported.recv().await {
         tokio::time::sleep(REPORT_PAUSE).await;
-        let mut switches = std::collections::BTreeSet::from([first]);
+        let mut switches = BTreeSet::from([first]);
         while let Ok(next) = reported.try_recv() {
             switches.insert(next);
         }

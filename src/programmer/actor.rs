@@ -458,9 +458,10 @@ impl Task {
                 None => self.hold(item),
                 Some(message) => {
                     let (owner, subject) = item.describe();
+                    let key = owner.map(|owner| owner.key.to_string()).unwrap_or_default();
                     let owner = owner.map_or_else(|| "nobody any more".to_owned(), ToString::to_string);
                     warn!(switch = %self.slot.dpid, owner, subject, message, "refused by the switch");
-                    self.failed.insert(item.id(), Failure { owner, subject, message });
+                    self.failed.insert(item.id(), Failure { owner, key, subject, message });
                 }
             }
         }

@@ -1,15 +1,19 @@
 //! What a programmer can say of its switch, and how that looks in the datastore.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::datastore::{Edit, Operation, Store};
+use crate::datastore::{Edit, Operation, Snapshot, Store};
 use crate::net::Dpid;
-use crate::schema::{DataPath, Fields, Key, List, Node, Schema, Value};
+use crate::schema::{DataPath, Fields, Key, List, Node, Schema, Value, lexical};
 
 /// Something that a switch refused and that is still wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
+    /// Feature and key of who asked.
     pub owner: String,
+    /// The key alone: for most flows the name of an interface.
+    pub key: String,
     pub subject: String,
     pub message: String,
 }
@@ -85,4 +89,45 @@ impl Status {
         }
         edits
     }
+}
+
+/// Marks the objects whose flows a switch refused, and clears the mark of those that are well again. `marked` remembers which.
+pub fn object_edits(
+    schema: &Schema,
+    snapshot: &Snapshot,
+    failures: &[Failure],
+    marked: &mut BTreeSet<String>,
+) -> Vec<Edit> {
+    const BASE: &str = "/coeus-status:objects/object";
+    let leaf = |name: &str| schema.resolve(&format!("{BASE}/{name}"));
+    let path = |name: &str| {
+        DataPath::root()
+            .child(schema.resolve("/coeus-status:objects"))
+            .entry(schema.resolve(BASE), Key::text(name))
+    };
+    let is_object = |name: &str| snapshot.read(Store::Operational, &path(name)).is_some();
+    let set = |name: &str, state: &str| {
+        let value = lexical::parse_value(schema, leaf("state"), state).ok()?;
+        Some(Edit::put(Store::Operational, path(name).child(leaf("state")), Node::Leaf(value)))
+    };
+    let mut edits = Vec::new();
+    let failed: BTreeMap<&str, &Failure> =
+        failures.iter().map(|failure| (failure.key.as_str(), failure)).collect();
+    for (name, failure) in failed.iter().filter(|(name, _)| is_object(name)) {
+        let reason: Arc<[Value]> =
+            Arc::from([Value::text(format!("{}: {}", failure.message, failure.subject))]);
+        edits.extend(set(name, "failed"));
+        edits.push(Edit::put(Store::Operational, path(name).child(leaf("reason")), Node::LeafList(reason)));
+        marked.insert((*name).to_owned());
+    }
+    let well: Vec<String> =
+        marked.iter().filter(|name| !failed.contains_key(name.as_str())).cloned().collect();
+    for name in well {
+        marked.remove(&name);
+        if is_object(&name) {
+            edits.extend(set(&name, "desired"));
+            edits.push(Edit::remove(Store::Operational, path(&name).child(leaf("reason"))));
+        }
+    }
+    edits
 }
