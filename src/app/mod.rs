@@ -191,9 +191,14 @@ async fn show_status(programmers: Programmers, mut reported: mpsc::Receiver<Dpid
         while let Ok(next) = reported.try_recv() {
             switches.insert(next);
         }
-        let schema = datastore.snapshot().schema;
-        let edits =
-            switches.into_iter().flat_map(|dpid| programmers.status(dpid).edits(schema, dpid)).collect();
+        let snapshot = datastore.snapshot();
+        let mut edits = Vec::new();
+        for dpid in switches {
+            let status = programmers.status(dpid);
+            edits.extend(status.edits(snapshot.schema, dpid));
+            let marked = marked.entry(dpid).or_default();
+            edits.extend(object_edits(snapshot.schema, &snapshot, &status.failures, marked));
+        }
         if let Err(error) = datastore.commit(Transaction::passing("programmer", edits)).await {
             warn!(%error, "the state of switches could not be shown");
         }
