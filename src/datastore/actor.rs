@@ -1,6 +1,7 @@
 //! The single writer: a thread that takes transactions in order, journals a group of them with one fdatasync, and only
 //! then shows and acknowledges them. Readers take the published snapshot and never wait.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -148,7 +149,7 @@ impl Writer {
             match message {
                 Message::Stop { reply } => stop = Some(reply),
                 Message::Commit { transaction, reply } => {
-                    let outcome = self.core.apply(&transaction, now);
+                    let outcome = self.apply(&transaction, now);
                     if let Ok(committed) = &outcome
                         && committed.changed
                         && transaction.durable
@@ -187,6 +188,17 @@ impl Writer {
             self.checkpoint();
         }
         stop
+    }
+
+    /// A fault of ours costs the transaction that met it, not the process: the state before it is computed anew.
+    fn apply(&mut self, transaction: &Transaction, now: SystemTime) -> Result<Committed, DatastoreError> {
+        let core = &mut self.core;
+        catch_unwind(AssertUnwindSafe(|| core.apply(transaction, now))).unwrap_or_else(|_| {
+            tracing::error!(author = %transaction.author, "a transaction met a fault of the program and is refused");
+            let mark = self.core.mark();
+            self.core.roll_back(mark, now);
+            Err(DatastoreError::Rendering { reason: "a fault of the program, see its log".into() })
+        })
     }
 
     fn show(&mut self) {
