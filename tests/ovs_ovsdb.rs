@@ -1,5 +1,7 @@
 //! OVSDB sessions with real databases and switches: the bridge, the tunnel port, ports as facts, restarts, strange peers.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 #[path = "support/ovs.rs"]
 mod ovs;
 
@@ -58,8 +60,16 @@ impl Controller {
         serde_json::from_slice::<Value>(&text).unwrap()["ietf-restconf:data"].take()
     }
 
+    /// Revision of the last change of the facts.
     fn revision(&self) -> u64 {
-        self.datastore.snapshot().revision.0
+        let topology = builtin().resolve("/network-topology:network-topology");
+        let snapshot = self.datastore.snapshot();
+        snapshot.operational.input.container(topology).map_or(0, |facts| facts.modified)
+    }
+
+    /// `ovsdb-connected` of the only switch.
+    fn connected(&self) -> Option<bool> {
+        self.shown()["coeus-status:switches"]["switch"][0]["ovsdb-connected"].as_bool()
     }
 
     fn node(&self, id: &str) -> Option<Value> {
@@ -300,7 +310,9 @@ fn facts_outlive_a_lost_connection_and_are_compared_when_it_is_back() {
     ovs.vsctl(&["add-port", "br-int", "veth1", "--", "add-port", "br-int", "veth2"]);
     wait("ports", || (controller.ports(&bridge).len() == 3).then_some(()));
     settled(&controller, &ovs);
+    assert_eq!(controller.connected(), Some(true));
     ovs.kill("ovsdb");
+    wait("the loss is shown", || (controller.connected() == Some(false)).then_some(()));
     assert_eq!(controller.ports(&bridge).len(), 3, "facts stay");
     ovs.start_database();
     ovs.vsctl(&["del-port", "br-int", "veth1", "--", "add-port", "br-int", "veth3"]);
@@ -311,6 +323,7 @@ fn facts_outlive_a_lost_connection_and_are_compared_when_it_is_back() {
             .map(|port| port["tp-id"].as_str().unwrap_or_default().to_owned())
             .collect::<Vec<_>>()
     };
+    wait("connected again", || (controller.connected() == Some(true)).then_some(()));
     wait("the new truth", || (names() == ["br-int", "veth2", "veth3"]).then_some(()));
 }
 
@@ -373,6 +386,13 @@ fn strange_peers_are_hung_up_on_and_trouble_nobody() {
     let mut heard = String::new();
     let _ = silent.read_to_string(&mut heard);
     assert!(heard.contains("echo"));
+    let mut deaf = std::net::TcpStream::connect(("127.0.0.1", controller.port)).unwrap();
+    deaf.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+    let echo = format!(r#"{{"id":"echo","method":"echo","params":["{}"]}}"#, "x".repeat(60_000));
+    let end = std::time::Instant::now() + Duration::from_secs(20);
+    while deaf.write_all(echo.as_bytes()).is_ok() {
+        assert!(std::time::Instant::now() < end, "a peer that never reads is given up");
+    }
     let revision = controller.revision();
     ovs.vsctl(&["add-port", "br-int", "veth1"]);
     wait("the port", || controller.port(&bridge(&ovs), "veth1"));

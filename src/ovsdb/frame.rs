@@ -33,6 +33,7 @@ impl Framer {
     /// # Errors
     /// When the stream is no JSON-RPC; nothing behind that can be trusted.
     pub fn next_message(&mut self) -> Result<Option<Vec<u8>>, FrameError> {
+        let mut blank = 0;
         while self.scanned < self.buffer.len() {
             let byte = self.buffer[self.scanned];
             self.scanned += 1;
@@ -47,17 +48,18 @@ impl Framer {
                     if self.depth == 0 {
                         let rest = self.buffer.split_off(self.scanned);
                         self.scanned = 0;
-                        return Ok(Some(std::mem::replace(&mut self.buffer, rest)));
+                        let mut message = std::mem::replace(&mut self.buffer, rest);
+                        message.drain(..blank);
+                        return Ok(Some(message));
                     }
                 }
-                b' ' | b'\n' | b'\r' | b'\t' if self.depth == 0 => {
-                    self.buffer.remove(0);
-                    self.scanned = 0;
-                }
+                b' ' | b'\n' | b'\r' | b'\t' if self.depth == 0 => blank = self.scanned,
                 other if self.depth == 0 => return Err(FrameError::NotJson(other)),
                 _ => {}
             }
         }
+        self.buffer.drain(..blank);
+        self.scanned -= blank;
         if self.buffer.len() > LIMIT { Err(FrameError::TooLong) } else { Ok(None) }
     }
 }
@@ -90,6 +92,20 @@ mod tests {
             framer.push(&noise);
             while let Ok(Some(_)) = framer.next_message() {}
         }
+    }
+
+    #[test]
+    fn blanks_between_messages_cost_nothing() {
+        let mut framer = Framer::default();
+        let blanks = vec![b'\n'; 4 << 20];
+        framer.push(&blanks);
+        assert_eq!(framer.next_message(), Ok(None));
+        framer.push(b" {} \t {");
+        assert_eq!(framer.next_message(), Ok(Some(b"{}".to_vec())));
+        assert_eq!(framer.next_message(), Ok(None));
+        framer.push(b"} ");
+        assert_eq!(framer.next_message(), Ok(Some(b"{}".to_vec())));
+        assert_eq!(framer.buffer, b" ");
     }
 
     #[test]

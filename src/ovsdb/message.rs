@@ -56,6 +56,11 @@ pub fn reply(id: &Value, result: &Value) -> Vec<u8> {
     json!({"id": id, "result": result, "error": null}).to_string().into_bytes()
 }
 
+/// The answer to a request that cannot be served.
+pub fn refusal(id: &Value, reason: &str) -> Vec<u8> {
+    json!({"id": id, "result": null, "error": reason}).to_string().into_bytes()
+}
+
 /// Asks for all rows of some tables and for every change of them (RFC 7047 section 4.1.5).
 pub fn monitor(id: u64, database: &str, tables: &[(&str, &[&str])]) -> Vec<u8> {
     let of = |(table, columns): &(&str, &[&str])| ((*table).to_owned(), json!({"columns": columns}));

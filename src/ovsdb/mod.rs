@@ -7,5 +7,5 @@ mod value;
 
 pub use cache::{Cache, Row};
 pub use frame::{FrameError, Framer};
-pub use message::{Incoming, MessageError, monitor, reply, request, transact};
+pub use message::{Incoming, MessageError, monitor, refusal, reply, request, transact};
 pub use value::{map, map_of, named_uuid, optional, set, set_of, strings, uuid, uuids};

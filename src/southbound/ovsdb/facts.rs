@@ -18,6 +18,10 @@ pub struct Names {
     topology: SchemaId,
     node: SchemaId,
     port: SchemaId,
+    switches: SchemaId,
+    switch: SchemaId,
+    switch_dpid: SchemaId,
+    switch_connected: SchemaId,
 }
 
 const NODE: &str = "/network-topology:network-topology/topology/node";
@@ -30,6 +34,10 @@ impl Names {
             topology: schema.resolve("/network-topology:network-topology/topology"),
             node: schema.resolve(NODE),
             port: schema.resolve(&format!("{NODE}/termination-point")),
+            switches: schema.resolve("/coeus-status:switches"),
+            switch: schema.resolve("/coeus-status:switches/switch"),
+            switch_dpid: schema.resolve("/coeus-status:switches/switch/dpid"),
+            switch_connected: schema.resolve("/coeus-status:switches/switch/ovsdb-connected"),
         }
     }
 
@@ -167,6 +175,20 @@ impl Names {
             ),
             self.map(&port, "ovsdb:options", "option", "value", &row.map("options")),
         ])
+    }
+
+    /// The edit that says whether a switch's database is connected. `None`: the store says so already, or the switch has no
+    /// datapath id yet.
+    pub fn connected(&self, snapshot: &Snapshot, dpid: &str, connected: bool) -> Option<Edit> {
+        let id = lexical::parse_value(self.schema, self.switch_dpid, dpid).ok()?;
+        let path = DataPath::root().child(self.switches).entry(self.switch, Key::one(id.clone()));
+        let said = Value::Bool(connected);
+        let leaf = snapshot.written(Store::Operational, &path.clone().child(self.switch_connected));
+        if matches!(leaf, Some(Node::Leaf(held)) if held == said) {
+            return None;
+        }
+        let fields = vec![(self.switch_dpid, Node::Leaf(id)), (self.switch_connected, Node::Leaf(said))];
+        Some(Edit::merge(Store::Operational, path, Fields::of(fields).into()))
     }
 
     /// What the store shows of a switch, in the same form.

@@ -8,7 +8,9 @@ use tracing::{debug, info, warn};
 
 use super::{Facts, Names, Settings, plan};
 use crate::datastore::{Handle, Transaction};
-use crate::ovsdb::{Cache, FrameError, Framer, Incoming, MessageError, monitor, reply, request, transact};
+use crate::ovsdb::{
+    Cache, FrameError, Framer, Incoming, MessageError, monitor, refusal, reply, request, transact,
+};
 
 const DATABASE: &str = "Open_vSwitch";
 const TABLES: &[(&str, &[&str])] = &[
@@ -21,6 +23,8 @@ const TABLES: &[(&str, &[&str])] = &[
 const MONITOR: u64 = 1;
 /// A transaction of ours that was not answered after this is planned again.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Pause before something that was refused, here or there, is tried again.
+const PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum End {
@@ -34,6 +38,8 @@ pub enum End {
     Closed,
     #[error("no answer to an echo request")]
     Silent,
+    #[error("the switch takes nothing that is sent to it")]
+    Deaf,
     #[error("the monitor was refused: {0}")]
     Refused(String),
 }
@@ -48,7 +54,7 @@ pub async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     datastore: &Handle,
 ) -> End {
     info!(peer, "ovsdb session");
-    let session = Session {
+    let mut session = Session {
         stream,
         peer,
         controller,
@@ -59,11 +65,14 @@ pub async fn run<S: AsyncRead + AsyncWrite + Unpin>(
         shown: None,
         next: MONITOR + 1,
         asked: None,
+        retry: None,
     };
-    match session.serve().await {
+    let end = match session.serve().await {
         Ok(never) => match never {},
         Err(end) => end,
-    }
+    };
+    session.tell(false).await;
+    end
 }
 
 struct Session<'a, S> {
@@ -79,17 +88,20 @@ struct Session<'a, S> {
     next: u64,
     /// Our transaction that is on its way: its id and when it left.
     asked: Option<(u64, Instant)>,
+    /// When what was refused is tried again.
+    retry: Option<Instant>,
 }
 
 enum Never {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
-    async fn serve(mut self) -> Result<Never, End> {
-        self.stream.write_all(&monitor(MONITOR, DATABASE, TABLES)).await?;
+    async fn serve(&mut self) -> Result<Never, End> {
+        self.send(&monitor(MONITOR, DATABASE, TABLES)).await?;
         let mut framer = Framer::default();
         let mut buffer = vec![0; 64 << 10];
         let mut heard = Instant::now();
         loop {
+            let mut changed = false;
             match tokio::time::timeout(self.settings.probe, self.stream.read(&mut buffer)).await {
                 Ok(Ok(0)) => return Err(End::Closed),
                 Ok(Ok(count)) => {
@@ -98,12 +110,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
                 }
                 Ok(Err(error)) => return Err(error.into()),
                 Err(_) if heard.elapsed() > self.settings.probe * 3 => return Err(End::Silent),
-                Err(_) => self.stream.write_all(&request(0, "echo", json!([]))).await?,
+                Err(_) => {
+                    self.send(&request(0, "echo", json!([]))).await?;
+                    changed = self.asked.is_some_and(|(_, since)| since.elapsed() >= PATIENCE);
+                    self.tell(true).await;
+                }
             }
-            let mut changed = false;
             while let Some(message) = framer.next_message()? {
                 changed |= self.take(Incoming::parse(&message)?).await?;
             }
+            changed |= self.retry.take_if(|at| *at <= Instant::now()).is_some();
             if changed {
                 self.show().await;
                 self.set_up().await?;
@@ -111,11 +127,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
         }
     }
 
+    /// Sends a message, unless the peer has stopped reading.
+    async fn send(&mut self, bytes: &[u8]) -> Result<(), End> {
+        match tokio::time::timeout(self.settings.probe * 3, self.stream.write_all(bytes)).await {
+            Ok(sent) => Ok(sent?),
+            Err(_) => Err(End::Deaf),
+        }
+    }
+
+    /// Tries again after a pause, with what is known then.
+    fn again(&mut self) {
+        self.retry.get_or_insert_with(|| Instant::now() + PAUSE);
+    }
+
     /// True: the rows changed.
     async fn take(&mut self, message: Incoming) -> Result<bool, End> {
         match message {
             Incoming::Request { id, method, params } if method == "echo" => {
-                self.stream.write_all(&reply(&id, &params)).await?;
+                self.send(&reply(&id, &params)).await?;
+                Ok(false)
+            }
+            Incoming::Request { id, method, .. } => {
+                debug!(peer = self.peer, method, "a request that nobody serves");
+                self.send(&refusal(&id, "unknown method")).await?;
                 Ok(false)
             }
             Incoming::Notification { method, params } if method == "update" => {
@@ -130,7 +164,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
                 Ok(true)
             }
             Incoming::Response { id, result, error } => {
-                if self.asked.is_some_and(|(asked, _)| id == json!(asked)) {
+                let ours = self.asked.is_some_and(|(asked, _)| id == json!(asked));
+                if ours {
                     self.asked = None;
                     let failed = |one: &&Value| one.get("error").is_some();
                     if let Some(reason) = result
@@ -139,12 +174,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
                         .or((!error.is_null()).then_some(&error))
                     {
                         warn!(peer = self.peer, %reason, "the bridge could not be set up");
+                        self.again();
+                        return Ok(false);
                     }
                 }
-                Ok(false)
+                // Its update came first; there may be more to do.
+                Ok(ours)
             }
-            other => {
-                debug!(?other, "not for us");
+            Incoming::Notification { method, .. } => {
+                debug!(peer = self.peer, method, "not for us");
                 Ok(false)
             }
         }
@@ -163,8 +201,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
         let id = self.next;
         self.next += 1;
         self.asked = Some((id, Instant::now()));
-        self.stream.write_all(&transact(id, DATABASE, &operations)).await?;
-        Ok(())
+        self.send(&transact(id, DATABASE, &operations)).await
     }
 
     /// Brings the operational datastore up to date.
@@ -180,13 +217,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
         let edits = self.names.edits(&shown, &facts);
         if edits.is_empty() {
             self.shown = Some(facts);
+            self.tell(true).await;
             return;
         }
         debug!(peer = self.peer, edits = edits.len(), "facts");
         match self.datastore.commit(Transaction::new("ovsdb", edits)).await {
             Ok(_) => self.shown = Some(facts),
-            // Nothing was written; the next update compares with the store again.
-            Err(error) => warn!(peer = self.peer, %error, "facts could not be recorded"),
+            // Nothing was written; the next attempt compares with the store again.
+            Err(error) => {
+                warn!(peer = self.peer, %error, "facts could not be recorded");
+                self.again();
+            }
+        }
+        self.tell(true).await;
+    }
+
+    /// Shows whether this switch's database is connected. Told again when another session of the same switch ended later.
+    async fn tell(&self, connected: bool) {
+        let bridge =
+            self.cache.rows("Bridge").find(|(_, row)| row.text("name") == Some(&self.settings.bridge));
+        let Some(dpid) = bridge.and_then(|(_, row)| row.text("datapath_id")) else { return };
+        let Some(edit) = self.names.connected(&self.datastore.snapshot(), dpid, connected) else { return };
+        if let Err(error) = self.datastore.commit(Transaction::passing("ovsdb", vec![edit])).await {
+            debug!(peer = self.peer, %error, "the connection could not be shown");
         }
     }
 }
