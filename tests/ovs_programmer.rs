@@ -188,3 +188,81 @@ fn one_flow_that_the_switch_refuses_does_not_stop_the_others() {
     controller.wait(dpid, "mended", |status| status.programmed == 2 && status.failures.is_empty());
     assert_eq!(count(&switch), 11 + base_flows().len());
 }
+
+#[test]
+fn what_a_bundle_does_not_take_is_reported_and_the_rest_of_it_counts_as_done() {
+    let switch = Switch::start();
+    let dpid = dpid(&switch);
+    let owner = Owned::new("broken");
+    let mut wanted = delta(10);
+    // No ethertype: the switch refuses the flow when it enters the bundle, and commits the others.
+    let bad = Flow::table(ELAN_DMAC).priority(30).matching([matches::ip_ttl(1)]).owned_by(&owner);
+    wanted.put_flow(Arc::new(bad));
+    let controller = Controller::start(BTreeMap::from([(dpid, wanted)]));
+    controller.take(&switch);
+    let status = controller.wait(dpid, "programmed", |status| status.programmed == 1);
+    assert_eq!(status.failures.len(), 1, "groups are not asked for twice: {:?}", status.failures);
+    assert_eq!(status.failures[0].owner, "elan broken");
+    assert!(status.failures[0].message.contains("OFPBMC_BAD_PREREQ"), "{:?}", status.failures);
+    assert_eq!(count(&switch), 10 + base_flows().len());
+}
+
+/// A session that looks like `dpid`, holds nothing, and falls silent once it has been read back.
+fn ghost(controller: &Controller, dpid: Dpid) -> std::net::TcpStream {
+    use openflow_rs::{Features, Message, MultipartReply, MultipartRequest, frame_len};
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", controller.port)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let say = |stream: &mut std::net::TcpStream, xid, message: Message| {
+        let mut bytes = bytes::BytesMut::new();
+        message.encode(xid, &mut bytes);
+        stream.write_all(&bytes).unwrap();
+    };
+    say(&mut stream, 1, Message::Hello { versions: 1 << 4 });
+    let mut read_back = 0;
+    while read_back < 3 {
+        let mut frame = vec![0; 8];
+        stream.read_exact(&mut frame).unwrap();
+        let length = frame_len(&frame).unwrap().unwrap();
+        frame.resize(length, 0);
+        stream.read_exact(&mut frame[8..]).unwrap();
+        let (header, message) = Message::decode(&frame).unwrap();
+        match message {
+            Message::FeaturesRequest => {
+                let (dpid, tables) = (dpid.0, 254);
+                let features = Features { dpid, buffers: 0, tables, auxiliary_id: 0, capabilities: 0 };
+                say(&mut stream, header.xid, Message::FeaturesReply(features));
+            }
+            Message::MultipartRequest(request) => {
+                let body = match request {
+                    MultipartRequest::GroupDesc => MultipartReply::GroupDesc(Vec::new()),
+                    MultipartRequest::MeterConfig => MultipartReply::MeterConfig(Vec::new()),
+                    _ => MultipartReply::Flow(Vec::new()),
+                };
+                say(&mut stream, header.xid, Message::MultipartReply { more: false, body });
+                read_back += 1;
+            }
+            _ => {}
+        }
+    }
+    stream
+}
+
+#[test]
+fn a_session_that_was_replaced_takes_no_changes_from_the_new_one() {
+    let switch = Switch::start();
+    let dpid = dpid(&switch);
+    let controller = Controller::start(BTreeMap::from([(dpid, Delta::default())]));
+    let silent = ghost(&controller, dpid);
+    controller.wait(dpid, "the first session is read back", |status| status.programmed == 1);
+    controller.take(&switch);
+    controller.wait(dpid, "the second session", |status| status.connects == 2);
+    controller.programmers.apply(2, BTreeMap::from([(dpid, delta(10))]));
+    let status = controller.wait(dpid, "programmed", |status| status.programmed == 2);
+    assert!(status.connected && status.failures.is_empty(), "{status:?}");
+    assert_eq!(count(&switch), 10 + base_flows().len());
+    controller.programmers.apply(3, BTreeMap::from([(dpid, delta(20))]));
+    controller.wait(dpid, "the next change", |status| status.programmed == 3);
+    assert_eq!(count(&switch), 20 + base_flows().len());
+    drop(silent);
+}

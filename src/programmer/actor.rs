@@ -9,7 +9,7 @@ use openflow_rs::{
     BundleControl, BundleFlags, Message, MultipartReply, MultipartRequest, PacketOut, error_name,
 };
 use tokio::sync::{Notify, mpsc, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
 use super::diff::{Actual, Item, ItemId, plan, plan_delta};
@@ -25,8 +25,11 @@ const BUNDLE: usize = 9_000;
 const CHUNK: usize = 48 << 10;
 /// Longest wait for an answer of the switch.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Pause before refused items are sent again.
+/// Pause before refused items are sent again; it doubles up to [`RETRY_AT_MOST`] while nothing gets better.
 const RETRY: Duration = Duration::from_secs(10);
+const RETRY_AT_MOST: Duration = Duration::from_secs(300);
+/// An alarm that is not wanted.
+const NEVER: Duration = Duration::from_secs(365 * 86_400);
 
 /// All switches, known or connected.
 #[derive(Clone)]
@@ -126,6 +129,8 @@ impl Programmers {
     pub fn connected(&self, switch: Connected) {
         let slot = self.slot(switch.dpid);
         *locked(&slot.session) = Some(switch.session.clone());
+        // The task of an older session notices that it has been replaced.
+        slot.changed.notify_waiters();
         let task = Task {
             slot,
             inner: self.inner.clone(),
@@ -197,18 +202,20 @@ impl Task {
             Err(end) => end.to_string(),
         };
         info!(switch = %dpid, reason = end, "switch left");
-        // A newer session may have taken the slot over already.
-        let mut session = locked(&self.slot.session);
-        let ours = session.as_ref().is_some_and(|current| current.is_same(&self.session));
-        if ours {
-            *session = None;
-            drop(session);
-            let mut desired = locked(&self.slot.desired);
+        // A newer session may have taken the slot over already; both locks, so that it cannot do so in between.
+        let mut desired = locked(&self.slot.desired);
+        if self.is_current() {
+            *locked(&self.slot.session) = None;
             desired.listening = false;
             desired.pending = Delta::default();
             drop(desired);
             self.report(|status, _| status.connected = false);
         }
+    }
+
+    /// Whether no newer session of the switch has taken over.
+    fn is_current(&self) -> bool {
+        locked(&self.slot.session).as_ref().is_some_and(|current| current.is_same(&self.session))
     }
 
     async fn serve(&mut self) -> Result<(), End> {
@@ -221,6 +228,9 @@ impl Task {
         self.meters = actual.meters.keys().copied().collect();
         let (items, revision, tables) = {
             let mut desired = locked(&self.slot.desired);
+            if !self.is_current() {
+                return Err(End::Closed("a newer session took its place".into()));
+            }
             desired.listening = true;
             desired.pending = Delta::default();
             (plan(&desired.tables, &actual), desired.revision, desired.tables.clone())
@@ -231,13 +241,28 @@ impl Task {
         self.warm(tables.flows.values().map(AsRef::as_ref)).await?;
         drop(tables);
         self.confirmed(revision);
+        let mut pause = RETRY;
+        let alarm = sleep(if self.failed.is_empty() { NEVER } else { pause });
+        tokio::pin!(alarm);
         loop {
-            let retry = if self.failed.is_empty() { Duration::from_secs(3600) } else { RETRY };
             let slot = self.slot.clone();
+            let failed_before = self.failed.len();
             tokio::select! {
                 () = slot.changed.notified() => self.catch_up().await?,
-                () = tokio::time::sleep(retry) => self.retry().await?,
+                () = &mut alarm => {
+                    self.retry().await?;
+                    pause = if self.failed.len() < failed_before { RETRY } else { (pause * 2).min(RETRY_AT_MOST) };
+                    alarm.as_mut().reset(Instant::now() + if self.failed.is_empty() { NEVER } else { pause });
+                }
                 incoming = self.replies.recv() => self.unasked(incoming)?,
+            }
+            // Other traffic must not put a retry off; something newly refused gets an early one.
+            if self.failed.len() > failed_before {
+                pause = RETRY;
+                let soon = Instant::now() + pause;
+                if soon < alarm.deadline() {
+                    alarm.as_mut().reset(soon);
+                }
             }
         }
     }
@@ -246,6 +271,11 @@ impl Task {
     async fn catch_up(&mut self) -> Result<(), End> {
         let (delta, revision) = {
             let mut desired = locked(&self.slot.desired);
+            if !self.is_current() {
+                // What has changed is for the task of the newer session.
+                self.slot.changed.notify_one();
+                return Err(End::Closed("a newer session took its place".into()));
+            }
             (std::mem::take(&mut desired.pending), desired.revision)
         };
         if delta.is_empty() {
@@ -376,18 +406,18 @@ impl Task {
         let end = items.iter().rposition(|item| !item.is_meter()).map_or(bundled, |last| last + 1);
         self.one_by_one(&items[..bundled]).await?;
         for part in items[bundled..end].chunks(BUNDLE) {
-            if !self.as_bundle(part).await? {
-                // All or none: none. One by one, only what is wrong stays out.
-                self.one_by_one(part).await?;
-            }
+            // One by one, only what is wrong stays out.
+            let left = self.as_bundle(part).await?;
+            self.one_by_one(&left).await?;
         }
         self.one_by_one(&items[end..]).await
     }
 
-    /// One atomic bundle. False: the switch refused it.
-    async fn as_bundle(&mut self, items: &[Item]) -> Result<bool, End> {
+    /// One atomic bundle. Returns what did not get in: all, if the switch refused the commit; or what it would not even take into
+    /// the bundle, since Open vSwitch commits the rest then.
+    async fn as_bundle(&mut self, items: &[Item]) -> Result<Vec<Item>, End> {
         if items.is_empty() {
-            return Ok(true);
+            return Ok(Vec::new());
         }
         self.bundle = self.bundle.wrapping_add(1);
         let bundle = self.bundle;
@@ -402,30 +432,36 @@ impl Task {
         }
         control(BundleControl::CommitRequest).encode(commit, &mut out);
         self.push(&mut out, 0).await?;
-        let mut refused = None;
-        loop {
+        let mut refused = BTreeMap::new();
+        let committed = loop {
             match self.reply("a bundle").await? {
                 (xid, Message::BundleControl { control: BundleControl::CommitReply, .. })
                     if xid == commit =>
                 {
-                    break;
+                    break true;
                 }
                 (xid, Message::Error(error)) if (first..=commit).contains(&xid) => {
-                    refused = Some(error_name(error.kind, error.code));
+                    refused.insert(xid, error_name(error.kind, error.code));
                     if xid == commit {
-                        break;
+                        break false;
                     }
                 }
                 _ => {}
             }
-        }
+        };
         self.count(items, true);
-        if let Some(error) = refused {
-            warn!(switch = %self.slot.dpid, error, messages = items.len(), "a bundle was refused; sending its parts one by one");
-            return Ok(false);
+        if let Some(error) = refused.values().next() {
+            warn!(switch = %self.slot.dpid, error, messages = items.len(), committed, "a bundle was refused; sending what is missing one by one");
         }
-        items.iter().for_each(|item| self.hold(item));
-        Ok(true)
+        let mut left = Vec::new();
+        for (xid, item) in (first + 1..).zip(items) {
+            if committed && !refused.contains_key(&xid) {
+                self.hold(item);
+            } else {
+                left.push(item.clone());
+            }
+        }
+        Ok(left)
     }
 
     /// Single messages and a barrier; each may be refused by itself.
