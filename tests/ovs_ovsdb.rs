@@ -398,3 +398,31 @@ fn strange_peers_are_hung_up_on_and_trouble_nobody() {
     wait("the port", || controller.port(&bridge(&ovs), "veth1"));
     assert!(controller.revision() > revision);
 }
+
+#[test]
+fn an_old_server_is_asked_in_its_own_words() {
+    let controller = Controller::start();
+    let mut server = std::net::TcpStream::connect(("127.0.0.1", controller.port)).unwrap();
+    server.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let messages = std::io::BufReader::new(server.try_clone().unwrap());
+    let mut messages = serde_json::Deserializer::from_reader(messages).into_iter::<Value>();
+    let mut asked = |method: &str| {
+        let message =
+            messages.by_ref().map(Result::unwrap).find(|message| message["method"] != "echo").unwrap();
+        assert_eq!(message["method"], method);
+        message
+    };
+    for method in ["monitor_cond_since", "monitor_cond"] {
+        let id = asked(method)["id"].clone();
+        let refused = serde_json::json!({"id": id, "result": null, "error": "unknown method"});
+        server.write_all(refused.to_string().as_bytes()).unwrap();
+    }
+    let id = asked("monitor")["id"].clone();
+    let root = "7bd9a1ce-7a05-4d1b-8d77-b1e8ba2a8d22";
+    let rows = serde_json::json!({"Open_vSwitch": {root: {"new": {"ovs_version": "2.5.0", "bridges": ["set", []]}}}});
+    let answer = serde_json::json!({"id": id, "result": rows, "error": null});
+    server.write_all(answer.to_string().as_bytes()).unwrap();
+    let wanted = asked("transact");
+    assert!(wanted.to_string().contains("br-int"), "{wanted}");
+    wait("the switch is shown", || controller.node(&format!("ovsdb://uuid/{root}")));
+}

@@ -61,13 +61,6 @@ pub fn refusal(id: &Value, reason: &str) -> Vec<u8> {
     json!({"id": id, "result": null, "error": reason}).to_string().into_bytes()
 }
 
-/// Asks for all rows of some tables and for every change of them (RFC 7047 section 4.1.5).
-pub fn monitor(id: u64, database: &str, tables: &[(&str, &[&str])]) -> Vec<u8> {
-    let of = |(table, columns): &(&str, &[&str])| ((*table).to_owned(), json!({"columns": columns}));
-    let tables: serde_json::Map<String, Value> = tables.iter().map(of).collect();
-    request(id, "monitor", json!([database, database, tables]))
-}
-
 /// Operations that happen together or not at all.
 pub fn transact(id: u64, database: &str, operations: &[Value]) -> Vec<u8> {
     let mut params = vec![json!(database)];

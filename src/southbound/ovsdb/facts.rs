@@ -10,6 +10,23 @@ use crate::schema::{DataPath, Fields, Key, List, Node, Schema, SchemaId, Value, 
 /// Nodes by path: the switch, its bridge, each port. Never nested, so that each can change alone.
 pub type Facts = BTreeMap<DataPath, Arc<Fields>>;
 
+/// The bridge whose ports are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bridge {
+    /// Id of its row.
+    pub row: String,
+    path: DataPath,
+}
+
+/// A port as it is shown.
+#[derive(Debug, Clone)]
+pub struct Port {
+    pub path: DataPath,
+    pub fields: Arc<Fields>,
+    /// Id of the interface's row.
+    pub interface: String,
+}
+
 /// The schema nodes that are written.
 #[derive(Debug)]
 pub struct Names {
@@ -66,22 +83,22 @@ impl Names {
         list: &str,
         key: &str,
         value: &str,
-        map: &BTreeMap<String, String>,
+        map: &BTreeMap<&str, &str>,
     ) -> Option<(SchemaId, Node)> {
         let id = self.below(parent, list);
         let (key, value) =
             (self.below(parent, &format!("{list}/{key}")), self.below(parent, &format!("{list}/{value}")));
-        let entry = |(k, v): (&String, &String)| {
-            let fields = vec![(key, Node::Leaf(Value::text(k))), (value, Node::Leaf(Value::text(v)))];
-            (Key::text(k), Arc::new(Fields::of(fields)))
+        let entry = |(k, v): (&&str, &&str)| {
+            let fields = vec![(key, Node::Leaf(Value::text(*k))), (value, Node::Leaf(Value::text(*v)))];
+            (Key::text(*k), Arc::new(Fields::of(fields)))
         };
         (!map.is_empty()).then(|| (id, Node::List(List::of(self.schema, id, map.iter().map(entry)))))
     }
 
-    /// Everything that the database says, for the bridge of this name.
-    pub fn facts(&self, cache: &Cache, bridge_name: &str, peer: &str) -> Facts {
+    /// The switch and its bridge, without ports; and the bridge's row once the switch has made the bridge.
+    pub fn nodes(&self, cache: &Cache, bridge_name: &str, peer: &str) -> (Facts, Option<Bridge>) {
         let mut facts = Facts::new();
-        let Some((root, open_vswitch)) = cache.rows("Open_vSwitch").next() else { return facts };
+        let Some((root, open_vswitch)) = cache.rows("Open_vSwitch").next() else { return (facts, None) };
         let switch = format!("ovsdb://uuid/{root}");
         let fields = [
             self.leaf(NODE, "node-id", &switch),
@@ -103,12 +120,11 @@ impl Names {
             self.connection(peer),
         ];
         facts.insert(self.node_path(&switch), gathered(fields));
-        let Some((id, bridge)) = cache.rows("Bridge").find(|(_, row)| row.text("name") == Some(bridge_name))
-        else {
-            return facts;
-        };
+        let Some((id, bridge)) = cache.named("Bridge", bridge_name) else { return (facts, None) };
         // The datapath id appears only once the switch has made the bridge.
-        let Some(dpid) = bridge.text("datapath_id").filter(|dpid| dpid.len() == 16) else { return facts };
+        let Some(dpid) = bridge.text("datapath_id").filter(|dpid| dpid.len() == 16) else {
+            return (facts, None);
+        };
         let bridge_node = format!("{switch}/bridge/{bridge_name}");
         let dpid: Vec<String> =
             dpid.as_bytes().chunks(2).map(|pair| String::from_utf8_lossy(pair).into_owned()).collect();
@@ -129,18 +145,19 @@ impl Names {
         ];
         let path = self.node_path(&bridge_node);
         facts.insert(path.clone(), gathered(fields));
-        for port in bridge.references("ports").iter().filter_map(|id| cache.row("Port", id)) {
-            // A bond has several interfaces; the first stands for it.
-            let Some(interface) = port.references("interfaces").first().cloned() else { continue };
-            let (Some(name), Some(row)) = (port.text("name"), cache.row("Interface", &interface)) else {
-                continue;
-            };
-            facts.insert(
-                path.clone().entry(self.port, Key::text(name)),
-                self.port_fields(name, &interface, row),
-            );
+        (facts, Some(Bridge { row: id.to_owned(), path }))
+    }
+
+    /// A port of the bridge, by the id of its row; with the interface that stands for it (of a bond: the first).
+    pub fn port(&self, cache: &Cache, bridge: &Bridge, id: &str) -> Option<Port> {
+        if !cache.row("Bridge", &bridge.row)?.refers("ports", id) {
+            return None;
         }
-        facts
+        let port = cache.row("Port", id)?;
+        let (name, interface) = (port.text("name")?, port.references("interfaces").next()?);
+        let fields = self.port_fields(name, interface, cache.row("Interface", interface)?);
+        let path = bridge.path.clone().entry(self.port, Key::text(name));
+        Some(Port { path, fields, interface: interface.to_owned() })
     }
 
     fn connection(&self, peer: &str) -> Option<(SchemaId, Node)> {
@@ -243,68 +260,4 @@ impl Names {
 
 fn gathered(fields: impl IntoIterator<Item = Option<(SchemaId, Node)>>) -> Arc<Fields> {
     Arc::new(Fields::of(fields.into_iter().flatten().collect()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ovsdb::{map, set, uuid};
-    use crate::schema::builtin;
-    use serde_json::json;
-
-    fn cache(ports: &[(&str, i64)]) -> Cache {
-        let mut cache = Cache::default();
-        cache.update(&json!({
-            "Open_vSwitch": {"root": {"new": {"other_config": map([("local_ip", "192.0.2.1")]), "ovs_version": "3.1.0"}}},
-            "Bridge": {"00000000-0000-4000-8000-000000000001": {"new": {
-                "name": "br-int", "datapath_id": "000000000000000a", "fail_mode": "secure",
-                "ports": set(ports.iter().map(|(name, _)| uuid(&format!("p-{name}")))),
-            }}},
-        }));
-        for (name, ofport) in ports {
-            cache.update(&json!({
-                "Port": {format!("p-{name}"): {"new": {"name": name, "interfaces": uuid("00000000-0000-4000-8000-000000000002")}}},
-                "Interface": {"00000000-0000-4000-8000-000000000002": {"new": {
-                    "name": name, "ofport": ofport, "external_ids": map([("iface-id", "blue:p1")]), "type": "",
-                }}},
-            }));
-        }
-        cache
-    }
-
-    #[test]
-    fn a_port_without_a_number_has_no_ofport() {
-        let names = Names::new(builtin());
-        let ofport = builtin().resolve(&format!("{NODE}/termination-point/ovsdb:ofport"));
-        for (number, shown) in [(-1, None), (0, None), (7, Some(&Value::Uint(7)))] {
-            let facts = names.facts(&cache(&[("veth1", number)]), "br-int", "192.0.2.9:1");
-            let port = facts
-                .iter()
-                .find(|(path, _)| path.last_node() == Some(names.port))
-                .map(|(_, fields)| fields.clone())
-                .unwrap();
-            assert_eq!(port.leaf(ofport), shown);
-        }
-    }
-
-    #[test]
-    fn what_is_stored_already_makes_no_edit() {
-        let names = Names::new(builtin());
-        let facts = names.facts(&cache(&[("veth1", 7)]), "br-int", "192.0.2.9:1");
-        assert_eq!(facts.len(), 3);
-        let mut core = crate::datastore::Core::new(
-            Snapshot::empty(builtin()),
-            &[],
-            Box::new(crate::datastore::NullEngine),
-            std::time::SystemTime::now(),
-        );
-        let edits = names.edits(&Facts::new(), &facts);
-        core.apply(&crate::datastore::Transaction::new("ovsdb", edits), std::time::SystemTime::now())
-            .unwrap();
-        let stored = names.stored(core.snapshot(), "root", "br-int");
-        assert_eq!(stored, facts);
-        assert!(names.edits(&stored, &facts).is_empty());
-        let gone = names.edits(&stored, &names.facts(&cache(&[]), "br-int", "192.0.2.9:1"));
-        assert_eq!(gone.len(), 1, "{gone:?}");
-    }
 }

@@ -1,18 +1,21 @@
 //! OVSDB sessions: switches dial in on 6640 or are dialled, get their bridge, and tell of their ports.
 //!
 //! `plan` says what must be written to a switch's database and is empty when all is right; `facts` says what of it the
-//! operational datastore shows. Both are pure; `session` carries them out.
+//! operational datastore shows, and `track` follows the changes. All three are pure; `session` carries them out.
 
 mod facts;
 mod plan;
 mod server;
 mod session;
+mod track;
 
-pub use facts::{Facts, Names};
+pub use facts::Names;
 pub use plan::plan;
 pub use server::{connect, serve};
 
 use std::time::Duration;
+
+use crate::ovsdb::Table;
 
 /// How switches are set up.
 #[derive(Debug, Clone)]
@@ -40,6 +43,23 @@ impl Default for Settings {
         }
     }
 }
+
+/// What is monitored.
+const TABLES: &[Table] = &[
+    Table {
+        name: "Open_vSwitch",
+        columns: &["bridges", "other_config", "external_ids", "ovs_version"],
+        sets: &["bridges"],
+    },
+    Table {
+        name: "Bridge",
+        columns: &["name", "ports", "fail_mode", "protocols", "datapath_id", "controller", "other_config"],
+        sets: &["ports", "protocols", "controller"],
+    },
+    Table { name: "Port", columns: &["name", "interfaces"], sets: &["interfaces"] },
+    Table { name: "Interface", columns: &["name", "type", "ofport", "external_ids", "options"], sets: &[] },
+    Table { name: "Controller", columns: &["target", "external_ids"], sets: &[] },
+];
 
 /// Name of the one tunnel port of a switch.
 pub const TUNNEL_PORT: &str = "vxlan-coeus";

@@ -21,13 +21,13 @@ fn at(id: &str) -> Value {
 pub fn plan(cache: &Cache, settings: &Settings, controller: &str) -> Vec<Value> {
     let Some((root, open_vswitch)) = cache.rows("Open_vSwitch").next() else { return Vec::new() };
     let mut operations = Vec::new();
-    match cache.rows("Bridge").find(|(_, row)| row.text("name") == Some(&settings.bridge)) {
+    match cache.named("Bridge", &settings.bridge) {
         None => new_bridge(root, settings, controller, &mut operations),
         Some((id, bridge)) => {
             mend_bridge(id, bridge, &mut operations);
             controllers(cache, id, bridge, controller, &mut operations);
-            let local_ip = open_vswitch.map("other_config").get("local_ip").cloned();
-            tunnel(cache, id, bridge, local_ip.as_deref(), &mut operations);
+            let local_ip = open_vswitch.map("other_config").get("local_ip").copied();
+            tunnel(cache, id, bridge, local_ip, &mut operations);
         }
     }
     if !operations.is_empty() {
@@ -67,19 +67,21 @@ fn mend_bridge(id: &str, bridge: &Row, operations: &mut Vec<Value>) {
         );
     }
     // An empty set means "all versions but the newest"; whoever set some kept others out on purpose.
-    let protocols = bridge.strings("protocols");
-    if !protocols.is_empty() && !protocols.iter().any(|name| name == "OpenFlow13") {
+    let protocols: Vec<&str> = bridge.strings("protocols").collect();
+    if !protocols.is_empty() && !protocols.contains(&"OpenFlow13") {
         operations.push(json!({"op": "mutate", "table": "Bridge", "where": at(id), "mutations": [["protocols", "insert", set([json!("OpenFlow13")])]]}));
+    }
+    // In-band control would add hidden flows that carry the pods' own ARP; who set it knows why.
+    if !bridge.map("other_config").contains_key("disable-in-band") {
+        let set = map([("disable-in-band", "true")]);
+        operations.push(json!({"op": "mutate", "table": "Bridge", "where": at(id), "mutations": [["other_config", "insert", set]]}));
     }
 }
 
 /// Our controller target is there once; targets that we set earlier and that changed are brought up to date.
 fn controllers(cache: &Cache, id: &str, bridge: &Row, target: &str, operations: &mut Vec<Value>) {
-    let present: Vec<(String, &Row)> = bridge
-        .references("controller")
-        .into_iter()
-        .filter_map(|id| Some((id.clone(), cache.row("Controller", &id)?)))
-        .collect();
+    let present: Vec<(&str, &Row)> =
+        bridge.references("controller").filter_map(|id| Some((id, cache.row("Controller", id)?))).collect();
     if present.iter().any(|(_, row)| row.text("target") == Some(target)) {
         return;
     }
@@ -97,29 +99,32 @@ fn controllers(cache: &Cache, id: &str, bridge: &Row, target: &str, operations: 
     }
 }
 
+fn tunnel_options(local_ip: &str) -> [(&str, &str); 3] {
+    [("key", "flow"), ("local_ip", local_ip), ("remote_ip", "flow")]
+}
+
 /// One VXLAN port for all remote nodes, from the moment the node's own endpoint is known.
 fn tunnel(cache: &Cache, id: &str, bridge: &Row, local_ip: Option<&str>, operations: &mut Vec<Value>) {
-    let port = bridge
-        .references("ports")
-        .into_iter()
-        .find(|port| cache.row("Port", port).and_then(|row| row.text("name")) == Some(TUNNEL_PORT));
-    let interface = cache.rows("Interface").find(|(_, row)| row.text("name") == Some(TUNNEL_PORT));
+    let port = cache.named("Port", TUNNEL_PORT).map(|(port, _)| port);
+    let port = port.filter(|port| bridge.refers("ports", port));
     match (local_ip, port) {
         (None, None) => {}
         (None, Some(port)) => {
-            operations.push(json!({"op": "mutate", "table": "Bridge", "where": at(id), "mutations": [["ports", "delete", set([uuid(&port)])]]}));
+            operations.push(json!({"op": "mutate", "table": "Bridge", "where": at(id), "mutations": [["ports", "delete", set([uuid(port)])]]}));
         }
         (Some(local_ip), Some(_)) => {
-            let Some((interface, row)) = interface else { return };
-            let options = map([("key", "flow"), ("local_ip", local_ip), ("remote_ip", "flow")]);
-            if row.map("options") != crate::ovsdb::map_of(&options) {
-                operations.push(json!({"op": "update", "table": "Interface", "where": at(interface), "row": {"options": options}}));
+            let Some((interface, row)) = cache.named("Interface", TUNNEL_PORT) else { return };
+            // Further options, such as dst_port or tos, are whose they are.
+            let mut options = row.map("options");
+            options.extend(tunnel_options(local_ip));
+            if row.map("options") != options || row.text("type") != Some("vxlan") {
+                operations.push(json!({"op": "update", "table": "Interface", "where": at(interface), "row": {"type": "vxlan", "options": map(options)}}));
             }
         }
         (Some(local_ip), None) => {
             operations.push(json!({"op": "insert", "table": "Interface", "uuid-name": "tunnel", "row": {
                 "name": TUNNEL_PORT, "type": "vxlan",
-                "options": map([("key", "flow"), ("local_ip", local_ip), ("remote_ip", "flow")]),
+                "options": map(tunnel_options(local_ip)),
             }}));
             operations.push(json!({"op": "insert", "table": "Port", "uuid-name": "tunnelport", "row": {
                 "name": TUNNEL_PORT, "interfaces": named_uuid("tunnel"), "external_ids": map([OURS]),
@@ -133,24 +138,25 @@ fn tunnel(cache: &Cache, id: &str, bridge: &Row, local_ip: Option<&str>, operati
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::southbound::ovsdb::TABLES;
 
     const TARGET: &str = "tcp:10.0.0.1:6653";
 
     fn cache(bridge: Option<Value>, local_ip: Option<&str>) -> Cache {
-        let mut cache = Cache::default();
+        let mut cache = Cache::new(TABLES);
         let config = local_ip.map_or_else(|| map([]), |ip| map([("local_ip", ip)]));
-        cache.update(&json!({"Open_vSwitch": {"root": {"new": {"other_config": config}}}}));
+        cache.update(&json!({"Open_vSwitch": {"root": {"new": {"other_config": config}}}})).unwrap();
         if let Some(bridge) = bridge {
-            cache.update(&json!({"Bridge": {"b": {"new": bridge}}}));
-            cache.update(
-                &json!({"Controller": {"c": {"new": {"target": TARGET, "external_ids": map([OURS])}}}}),
-            );
+            let controller = json!({"target": TARGET, "external_ids": map([OURS])});
+            let update = json!({"Bridge": {"b": {"new": bridge}}, "Controller": {"c": {"new": controller}}});
+            cache.update(&update).unwrap();
         }
         cache
     }
 
     fn right() -> Value {
-        json!({"name": "br-int", "fail_mode": "secure", "protocols": set([json!("OpenFlow13")]), "controller": uuid("c"), "ports": set([])})
+        json!({"name": "br-int", "fail_mode": "secure", "protocols": set([json!("OpenFlow13")]), "controller": uuid("c"), "ports": set([]),
+            "other_config": map([("disable-in-band", "false")])})
     }
 
     #[test]
@@ -186,13 +192,31 @@ mod tests {
         bridge["ports"] = uuid("t");
         let with_port = |local_ip| {
             let mut cache = cache(Some(bridge.clone()), local_ip);
-            let options = map([("key", "flow"), ("local_ip", "192.0.2.1"), ("remote_ip", "flow")]);
-            cache.update(&json!({"Port": {"t": {"new": {"name": TUNNEL_PORT, "interfaces": uuid("i")}}},
-                "Interface": {"i": {"new": {"name": TUNNEL_PORT, "options": options}}}}));
+            let options =
+                map([("key", "flow"), ("local_ip", "192.0.2.1"), ("remote_ip", "flow"), ("tos", "inherit")]);
+            let port = json!({"name": TUNNEL_PORT, "interfaces": uuid("i")});
+            let interface = json!({"name": TUNNEL_PORT, "type": "vxlan", "options": options});
+            let update = json!({"Port": {"t": {"new": port}}, "Interface": {"i": {"new": interface}}});
+            cache.update(&update).unwrap();
             cache
         };
         assert!(plan(&with_port(Some("192.0.2.1")), &Settings::default(), TARGET).is_empty());
-        assert_eq!(plan(&with_port(Some("192.0.2.2")), &Settings::default(), TARGET)[0]["op"], "update");
+        let moved = plan(&with_port(Some("192.0.2.2")), &Settings::default(), TARGET);
+        assert_eq!(moved[0]["op"], "update");
+        let options = moved[0]["row"]["options"].to_string();
+        assert!(
+            options.contains("192.0.2.2") && options.contains("inherit"),
+            "what others set stays: {options}"
+        );
         assert_eq!(plan(&with_port(None), &Settings::default(), TARGET)[0]["mutations"][0][1], "delete");
+    }
+
+    #[test]
+    fn in_band_control_is_off_unless_somebody_decided() {
+        let mut bridge = right();
+        bridge["other_config"] = map([]);
+        let operations = plan(&cache(Some(bridge), None), &Settings::default(), TARGET);
+        assert_eq!(operations[0]["mutations"][0][0], "other_config");
+        assert_eq!(operations.len(), 2, "and the comment");
     }
 }

@@ -6,20 +6,15 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tracing::{debug, info, warn};
 
-use super::{Facts, Names, Settings, plan};
+use super::track::Shown;
+use super::{Names, Settings, TABLES, plan};
 use crate::datastore::{Handle, Transaction};
 use crate::ovsdb::{
-    Cache, FrameError, Framer, Incoming, MessageError, monitor, refusal, reply, request, transact,
+    Cache, Changes, FrameError, Framer, Incoming, MessageError, Monitor, UpdateError, notified, refusal,
+    reply, request, transact,
 };
 
 const DATABASE: &str = "Open_vSwitch";
-const TABLES: &[(&str, &[&str])] = &[
-    ("Open_vSwitch", &["bridges", "other_config", "external_ids", "ovs_version"]),
-    ("Bridge", &["name", "ports", "fail_mode", "protocols", "datapath_id", "controller"]),
-    ("Port", &["name", "interfaces"]),
-    ("Interface", &["name", "type", "ofport", "external_ids", "options"]),
-    ("Controller", &["target", "external_ids"]),
-];
 const MONITOR: u64 = 1;
 /// A transaction of ours that was not answered after this is planned again.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -34,6 +29,8 @@ pub enum End {
     Frame(#[from] FrameError),
     #[error("{0}")]
     Message(#[from] MessageError),
+    #[error("{0}")]
+    Update(#[from] UpdateError),
     #[error("the switch closed the connection")]
     Closed,
     #[error("no answer to an echo request")]
@@ -61,7 +58,8 @@ pub async fn run<S: AsyncRead + AsyncWrite + Unpin>(
         settings,
         names,
         datastore,
-        cache: Cache::default(),
+        cache: Cache::new(TABLES),
+        monitor: Monitor::Since,
         shown: None,
         next: MONITOR + 1,
         asked: None,
@@ -83,8 +81,9 @@ struct Session<'a, S> {
     names: &'a Names,
     datastore: &'a Handle,
     cache: Cache,
+    monitor: Monitor,
     /// What the datastore holds of this switch, once it is known.
-    shown: Option<Facts>,
+    shown: Option<Shown>,
     next: u64,
     /// Our transaction that is on its way: its id and when it left.
     asked: Option<(u64, Instant)>,
@@ -94,14 +93,22 @@ struct Session<'a, S> {
 
 enum Never {}
 
+/// What a message means for the work.
+enum News {
+    Nothing,
+    /// There may be something to do although no row changed.
+    Due,
+    Changed(Changes),
+}
+
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
     async fn serve(&mut self) -> Result<Never, End> {
-        self.send(&monitor(MONITOR, DATABASE, TABLES)).await?;
+        self.send(&self.monitor.request(MONITOR, DATABASE, TABLES)).await?;
         let mut framer = Framer::default();
         let mut buffer = vec![0; 64 << 10];
         let mut heard = Instant::now();
         loop {
-            let mut changed = false;
+            let (mut changes, mut due) = (Changes::default(), false);
             match tokio::time::timeout(self.settings.probe, self.stream.read(&mut buffer)).await {
                 Ok(Ok(0)) => return Err(End::Closed),
                 Ok(Ok(count)) => {
@@ -112,16 +119,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
                 Err(_) if heard.elapsed() > self.settings.probe * 3 => return Err(End::Silent),
                 Err(_) => {
                     self.send(&request(0, "echo", json!([]))).await?;
-                    changed = self.asked.is_some_and(|(_, since)| since.elapsed() >= PATIENCE);
+                    due = self.asked.is_some_and(|(_, since)| since.elapsed() >= PATIENCE);
                     self.tell(true).await;
                 }
             }
             while let Some(message) = framer.next_message()? {
-                changed |= self.take(Incoming::parse(&message)?).await?;
+                match self.take(Incoming::parse(&message)?).await? {
+                    News::Nothing => {}
+                    News::Due => due = true,
+                    News::Changed(more) => changes.extend(more),
+                }
             }
-            changed |= self.retry.take_if(|at| *at <= Instant::now()).is_some();
-            if changed {
-                self.show().await;
+            due |= self.retry.take_if(|at| *at <= Instant::now()).is_some();
+            if due || !changes.is_empty() {
+                self.show(&changes).await;
                 self.set_up().await?;
             }
         }
@@ -140,50 +151,41 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
         self.retry.get_or_insert_with(|| Instant::now() + PAUSE);
     }
 
-    /// True: the rows changed.
-    async fn take(&mut self, message: Incoming) -> Result<bool, End> {
+    async fn take(&mut self, message: Incoming) -> Result<News, End> {
         match message {
             Incoming::Request { id, method, params } if method == "echo" => {
                 self.send(&reply(&id, &params)).await?;
-                Ok(false)
+                Ok(News::Nothing)
             }
             Incoming::Request { id, method, .. } => {
                 debug!(peer = self.peer, method, "a request that nobody serves");
                 self.send(&refusal(&id, "unknown method")).await?;
-                Ok(false)
+                Ok(News::Nothing)
             }
-            Incoming::Notification { method, params } if method == "update" => {
-                self.cache.update(params.get(1).unwrap_or(&Value::Null));
-                Ok(true)
+            Incoming::Notification { method, params } => {
+                Ok(notified(&mut self.cache, &method, &params)?.map_or(News::Nothing, News::Changed))
             }
             Incoming::Response { id, result, error } if id == json!(MONITOR) => {
-                if !error.is_null() {
-                    return Err(End::Refused(error.to_string()));
+                if error.is_null() {
+                    return Ok(News::Changed(self.monitor.answer(&mut self.cache, &result)?));
                 }
-                self.cache.update(&result);
-                Ok(true)
+                self.monitor = self.monitor.older().ok_or_else(|| End::Refused(error.to_string()))?;
+                self.send(&self.monitor.request(MONITOR, DATABASE, TABLES)).await?;
+                Ok(News::Nothing)
             }
             Incoming::Response { id, result, error } => {
-                let ours = self.asked.is_some_and(|(asked, _)| id == json!(asked));
-                if ours {
-                    self.asked = None;
-                    let failed = |one: &&Value| one.get("error").is_some();
-                    if let Some(reason) = result
-                        .as_array()
-                        .and_then(|all| all.iter().find(failed))
-                        .or((!error.is_null()).then_some(&error))
-                    {
-                        warn!(peer = self.peer, %reason, "the bridge could not be set up");
-                        self.again();
-                        return Ok(false);
-                    }
+                if self.asked.take_if(|(asked, _)| id == json!(*asked)).is_none() {
+                    return Ok(News::Nothing);
+                }
+                let failed = |one: &&Value| one.get("error").is_some();
+                let refused = result.as_array().and_then(|all| all.iter().find(failed));
+                if let Some(reason) = refused.or((!error.is_null()).then_some(&error)) {
+                    warn!(peer = self.peer, %reason, "the bridge could not be set up");
+                    self.again();
+                    return Ok(News::Nothing);
                 }
                 // Its update came first; there may be more to do.
-                Ok(ours)
-            }
-            Incoming::Notification { method, .. } => {
-                debug!(peer = self.peer, method, "not for us");
-                Ok(false)
+                Ok(News::Due)
             }
         }
     }
@@ -205,24 +207,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
     }
 
     /// Brings the operational datastore up to date.
-    async fn show(&mut self) {
-        let facts = self.names.facts(&self.cache, &self.settings.bridge, self.peer);
-        let shown = match self.shown.take() {
-            Some(shown) => shown,
+    async fn show(&mut self, changes: &Changes) {
+        let (names, bridge) = (self.names, &self.settings.bridge);
+        let (shown, edits) = match self.shown.take() {
+            Some(mut shown) => {
+                let edits = shown.follow(names, &self.cache, changes, bridge, self.peer);
+                (shown, edits)
+            }
             None => {
-                let Some((root, _)) = self.cache.rows("Open_vSwitch").next() else { return };
-                self.names.stored(&self.datastore.snapshot(), root, &self.settings.bridge)
+                let snapshot = self.datastore.snapshot();
+                let Some(first) = Shown::first(names, &self.cache, bridge, self.peer, &snapshot) else {
+                    return;
+                };
+                first
             }
         };
-        let edits = self.names.edits(&shown, &facts);
         if edits.is_empty() {
-            self.shown = Some(facts);
+            self.shown = Some(shown);
             self.tell(true).await;
             return;
         }
         debug!(peer = self.peer, edits = edits.len(), "facts");
         match self.datastore.commit(Transaction::new("ovsdb", edits)).await {
-            Ok(_) => self.shown = Some(facts),
+            Ok(_) => self.shown = Some(shown),
             // Nothing was written; the next attempt compares with the store again.
             Err(error) => {
                 warn!(peer = self.peer, %error, "facts could not be recorded");
