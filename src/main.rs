@@ -50,12 +50,15 @@ fn main() -> ExitCode {
         Command::Serve(options) => serve(*options),
         Command::Flows { data_dir, switch } => flows(&data_dir, switch.as_deref()),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "coeus", &mut std::io::stdout());
-            Ok(())
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "coeus", &mut text);
+            print(&text)
         }
-        Command::Man => clap_mangen::Man::new(Cli::command())
-            .render(&mut std::io::stdout())
-            .map_err(|error| error.to_string()),
+        Command::Man => {
+            let mut text = Vec::new();
+            let rendered = clap_mangen::Man::new(Cli::command()).render(&mut text);
+            rendered.map_err(|error| error.to_string()).and_then(|()| print(&text))
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -99,13 +102,19 @@ fn flows(data_dir: &std::path::Path, switch: Option<&str>) -> Result<(), String>
     let schema = schema::load().map_err(|error| error.to_string())?;
     let mut journal = SledJournal::open(data_dir).map_err(|error| error.to_string())?;
     let recovered = recover(schema, &mut journal).map_err(|error| error.to_string())?;
-    let mut out = std::io::stdout().lock();
+    let mut text = String::new();
     for (dpid, tables) in Engine::from_scratch(&recovered.snapshot, &recovered.ids, SystemTime::now()) {
         if switch.is_none_or(|wanted| wanted == dpid.to_string()) {
-            let printed =
-                writeln!(out, "# switch {dpid}").and_then(|()| write!(out, "{}", golden::print(&tables)));
-            printed.map_err(|error| error.to_string())?;
+            text += &format!("# switch {dpid}\n{}", golden::print(&tables));
         }
     }
-    Ok(())
+    print(text.as_bytes())
+}
+
+/// Writes to standard output; a reader that has seen enough (`| head`) is no error.
+fn print(text: &[u8]) -> Result<(), String> {
+    match std::io::stdout().write_all(text) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.to_string()),
+        _ => Ok(()),
+    }
 }
