@@ -125,7 +125,6 @@ impl Names {
             let address = |leaf: &str| fields.text(id(leaf)).and_then(|text| text.parse::<Ipv4Addr>().ok());
             let dns = fields
                 .leaf_list(id("dns-servers"))
-                .iter()
                 .filter_map(|value| value.as_text()?.parse().ok())
                 .collect();
             Some(Pool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::datastore::{Edit, Operation, Snapshot, Store};
 use crate::net::Dpid;
-use crate::schema::{DataPath, Fields, Key, List, Node, Schema, Value, lexical};
+use crate::schema::{DataPath, Fields, Key, List, Node, Schema, Value, Values, lexical};
 
 /// Something that a switch refused and that is still wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,8 +114,8 @@ pub fn object_edits(
     let failed: BTreeMap<&str, &Failure> =
         failures.iter().map(|failure| (failure.key.as_str(), failure)).collect();
     for (name, failure) in failed.iter().filter(|(name, _)| is_object(name)) {
-        let reason: Arc<[Value]> =
-            Arc::from([Value::text(format!("{}: {}", failure.message, failure.subject))]);
+        let reason: Values =
+            [Value::text(format!("{}: {}", failure.message, failure.subject))].into_iter().collect();
         edits.extend(set(name, "failed"));
         edits.push(Edit::put(Store::Operational, path(name).child(leaf("reason")), Node::LeafList(reason)));
         marked.insert((*name).to_owned());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ids::POOLS;
 use crate::datastore::{DerivedEdit, IdChange, Store};
-use crate::schema::{DataPath, Entries, Fields, Key, Kind, List, Node, Schema, SchemaId, Value};
+use crate::schema::{DataPath, Entries, Fields, Key, Kind, List, Node, Schema, SchemaId, Value, Values};
 
 /// A list and the path to it.
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ impl Build {
     }
 
     pub fn leaf_list(self, leaf_list: SchemaId, values: impl IntoIterator<Item = Value>) -> Build {
-        let values: Arc<[Value]> = values.into_iter().collect();
+        let values: Values = values.into_iter().collect();
         if values.is_empty() { self } else { self.child((leaf_list, Node::LeafList(values))) }
     }
 

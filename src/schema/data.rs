@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use super::ir::SchemaId;
 use super::value::Value;
+use super::values::Values;
 
 /// The key values of a list entry, in the order of the `key` statement.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -21,7 +22,7 @@ pub enum Node {
     Container(Arc<Fields>),
     List(List),
     Leaf(Value),
-    LeafList(Arc<[Value]>),
+    LeafList(Values),
 }
 
 /// The children of a container or list entry, sorted by schema id. An absent child has no field.
@@ -122,8 +123,9 @@ impl Fields {
         if let Some(Node::Container(fields)) = self.get(child) { Some(fields) } else { None }
     }
 
-    pub fn leaf_list(&self, child: SchemaId) -> &[Value] {
-        if let Some(Node::LeafList(values)) = self.get(child) { values } else { &[] }
+    pub fn leaf_list(&self, child: SchemaId) -> impl Iterator<Item = &Value> {
+        let values = if let Some(Node::LeafList(values)) = self.get(child) { Some(values) } else { None };
+        values.into_iter().flatten()
     }
 }
 

@@ -44,6 +44,7 @@ pub mod tree;
 mod uri;
 mod validate;
 mod value;
+mod values;
 mod xpath;
 
 pub use data::{Entries, Fields, Key, List, Node};
@@ -62,3 +63,4 @@ pub use tree::{NodeRef, Parents, TreeError};
 pub use uri::{PathError, PathErrorKind};
 pub use validate::{ValidationError, ValidationErrorKind, validate};
 pub use value::Value;
+pub use values::Values;

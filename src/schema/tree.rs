@@ -7,6 +7,7 @@ use super::ir::{Kind, Schema, SchemaId};
 use super::merge::merge_nodes;
 use super::path::{DataPath, Step};
 use super::value::Value;
+use super::values::Values;
 
 /// What to do about a parent that is not there. Non-presence containers are never missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +41,7 @@ pub enum NodeRef<'a> {
     List(&'a List),
     /// A leaf or leaf-list entry.
     Leaf(&'a Value),
-    LeafList(&'a Arc<[Value]>),
+    LeafList(&'a Values),
 }
 
 impl NodeRef<'_> {
@@ -74,9 +75,7 @@ pub fn get_ref<'a>(root: &'a Arc<Fields>, path: &DataPath) -> Option<NodeRef<'a>
         at = match (&step.key, node) {
             (None, node) => node.into(),
             (Some(key), Node::List(list)) => NodeRef::Fields(list.get(key)?),
-            (Some(key), Node::LeafList(values)) => {
-                NodeRef::Leaf(values.iter().find(|value| key.0.first() == Some(value))?)
-            }
+            (Some(key), Node::LeafList(values)) => NodeRef::Leaf(values.get(key.0.first()?)?),
             (Some(_), _) => return None,
         };
     }
@@ -305,21 +304,21 @@ impl Editor<'_> {
         let [value] = key.values() else {
             return Err(self.not_data(at, "a leaf-list entry is named by one value"));
         };
-        let old: &[Value] = if let Some(Node::LeafList(values)) = old { values } else { &[] };
-        let present = old.contains(value);
-        let new = (self.change)(present.then(|| Node::Leaf(value.clone())))?;
-        let values: Vec<Value> = match new {
-            None => old.iter().filter(|other| *other != value).cloned().collect(),
-            Some(Node::Leaf(given)) if given == *value => {
-                old.iter().chain((!present).then_some(value)).cloned().collect()
-            }
+        let none = Values::default();
+        let old = if let Some(Node::LeafList(values)) = old { values } else { &none };
+        let kind = &self.schema.node(self.path.steps[at].node).kind;
+        let in_order = matches!(kind, Kind::LeafList { user_ordered: false, .. });
+        let new = (self.change)(old.get(value).cloned().map(Node::Leaf))?;
+        let values = match new {
+            None => old.without(value),
+            Some(Node::Leaf(given)) if given == *value => old.with(value, in_order),
             Some(Node::Leaf(_)) => {
                 let leaf = self.schema.node(self.path.steps[at].node).name.to_string();
                 return Err(TreeError::KeyMismatch { path: self.upto(at), leaf });
             }
             Some(other) => return Err(self.shape(at, "a leaf-list entry", &other)),
         };
-        Ok(Some(leaf_list(self.schema, self.path.steps[at].node, values)).filter(not_empty))
+        Ok(Some(Node::LeafList(values)).filter(not_empty))
     }
 
     fn upto(&self, at: usize) -> String {
@@ -355,13 +354,10 @@ fn not_empty(node: &Node) -> bool {
 }
 
 /// A leaf-list in its one form: configuration that the system orders is sorted and a set; the rest stays as given.
-pub fn leaf_list(schema: &Schema, id: SchemaId, mut values: Vec<Value>) -> Node {
+pub fn leaf_list(schema: &Schema, id: SchemaId, values: Vec<Value>) -> Node {
     let node = schema.node(id);
-    if node.config && matches!(node.kind, Kind::LeafList { user_ordered: false, .. }) {
-        values.sort();
-        values.dedup();
-    }
-    Node::LeafList(values.into())
+    let set = node.config && matches!(node.kind, Kind::LeafList { user_ordered: false, .. });
+    Node::LeafList(if set { Values::ascending(values) } else { values.into_iter().collect() })
 }
 
 /// `fields` with `child` set; nodes of other cases of its choices give way.

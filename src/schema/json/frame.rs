@@ -150,8 +150,8 @@ impl ResourceVisitor<'_> {
             (Kind::LeafList { type_, .. }, Some(key)) => {
                 let node = map.next_value_seed(Seed(LeafListVisitor { reader, at: &at, type_ }))?;
                 match node {
-                    Some(Node::LeafList(values)) if *values == *key.0 => {
-                        Ok(values.first().cloned().map(Node::Leaf))
+                    Some(Node::LeafList(values)) if values.iter().eq(&key.0) => {
+                        Ok(values.iter().next().cloned().map(Node::Leaf))
                     }
                     _ => {
                         let message = "the body must hold just the value that the URL names".to_owned();
@@ -243,10 +243,10 @@ impl<'de> Visitor<'de> for ChildVisitor<'_> {
                 let mut entries = list.iter().map(|(key, entry)| (key.clone(), entry.clone()));
                 entries.next().filter(|_| list.len() == 1).map(|(key, entry)| (key, Node::Container(entry)))
             }
-            Node::LeafList(values) => match &values[..] {
-                [value] => Some((Key::one(value.clone()), Node::Leaf(value.clone()))),
-                _ => None,
-            },
+            Node::LeafList(values) => {
+                let only = values.iter().next().filter(|_| values.len() == 1);
+                only.map(|value| (Key::one(value.clone()), Node::Leaf(value.clone())))
+            }
             _ => return Ok(Some((reader.base.clone().child(id), child))),
         };
         match one {

@@ -269,7 +269,7 @@ fn same(a: &Place<'_>, b: &Place<'_>) -> bool {
         NodeRef::Fields(fields) => std::sync::Arc::as_ptr(fields).cast::<u8>(),
         NodeRef::List(list) => std::ptr::from_ref(list).cast(),
         NodeRef::Leaf(value) => std::ptr::from_ref(value).cast(),
-        NodeRef::LeafList(values) => values.as_ptr().cast(),
+        NodeRef::LeafList(values) => std::ptr::from_ref(values).cast(),
     };
     a.frames.len() == b.frames.len() && a.frames.last().map(pointer) == b.frames.last().map(pointer)
 }
