@@ -47,16 +47,21 @@ pub fn builtin() -> &'static Schema {
 /// # Errors
 /// Names the module that does not compile.
 pub fn context() -> Result<Context, LoadError> {
+    context_with(&[])
+}
+
+fn context_with(more: &[(&'static str, &'static str)]) -> Result<Context, LoadError> {
     let failed = |module: &str, error: yang5::Error| LoadError::Compile {
         module: module.to_owned(),
         reason: error.to_string(),
     };
     let mut context = Context::new(ContextFlags::NO_YANGLIBRARY | ContextFlags::ALL_IMPLEMENTED)
         .map_err(|error| failed("(none)", error))?;
+    let all = || MODULES.iter().chain(more);
     let embedded =
-        MODULES.iter().map(|(name, text)| (EmbeddedModuleKey::new(name, None, None, None), *text)).collect();
+        all().map(|(name, text)| (EmbeddedModuleKey::new(name, None, None, None), *text)).collect();
     context.set_embedded_modules(Box::leak(Box::new(embedded)));
-    for (name, _) in MODULES {
+    for (name, _) in all() {
         context.load_module(name, None, &[]).map_err(|error| failed(name, error))?;
     }
     Ok(context)
@@ -72,7 +77,15 @@ pub fn modules() -> &'static [(&'static str, &'static str)] {
 /// # Errors
 /// Names the module or the node that cannot be served.
 pub fn load() -> Result<&'static Schema, LoadError> {
-    let context = context()?;
+    load_with(&[])
+}
+
+/// Compiles the built-in modules and more of them, by name and text.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(more: &[(&'static str, &'static str)]) -> Result<&'static Schema, LoadError> {
+    let context = context_with(more)?;
     let mut walk = Walk::default();
     walk.take_modules(&context);
     walk.take_identities(&context);

@@ -53,7 +53,7 @@ pub use ir::{
     CaseId, Identity, IdentityId, Kind, Module, ModuleId, Must, Schema, SchemaId, SchemaNode, StringKind,
     Type, When,
 };
-pub use load::{LoadError, builtin, load};
+pub use load::{LoadError, builtin, load, load_with};
 pub use merge::{get_merged, merge_layers};
 pub use path::{DataPath, Step};
 pub use rules::{RuleError, Rules};
