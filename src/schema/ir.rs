@@ -18,7 +18,7 @@ pub struct ModuleId(pub u16);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct IdentityId(pub u16);
 
-/// One case of one choice: both numbers are unique in the schema.
+/// One case of one choice: an index into [`Schema::choices`], and one into its cases.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct CaseId {
     pub choice: u32,
@@ -26,16 +26,22 @@ pub struct CaseId {
 }
 
 /// All modules of `yang/`, compiled. Built once, then leaked: everything holds a `&'static Schema`.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Schema {
     pub nodes: Vec<SchemaNode>,
     pub modules: Vec<Module>,
     pub identities: Vec<Identity>,
     /// Top-level data nodes of all modules.
     pub roots: Vec<SchemaId>,
-    /// RPCs of all modules.
+    /// RPCs of all modules. See `operations.rs` for what one asks of operations.
     pub rpcs: Vec<SchemaId>,
-    /// Children by parent (`None`: top level, RPCs included) and local name; more than one module may use a name.
+    /// Actions of all data nodes; `parent` is the data node.
+    pub actions: Vec<SchemaId>,
+    /// Notifications of all modules, those of data nodes included.
+    pub notifications: Vec<SchemaId>,
+    pub choices: Vec<Choice>,
+    /// Children by parent (`None`: top level) and local name, operations and notifications included; more than one
+    /// module may use a name.
     pub by_name: HashMap<(Option<SchemaId>, Arc<str>), Vec<SchemaId>>,
     /// must, when, leafref and unique, compiled by [`Schema::rules`]; starts as `OnceLock::new()`.
     pub rules: OnceLock<Rules>,
@@ -59,7 +65,26 @@ pub struct Identity {
     pub bases: Vec<IdentityId>,
 }
 
-/// A data node, RPC, or RPC input or output. Choices and cases do not appear: their nodes carry [`CaseId`]s.
+/// A choice. Its data nodes carry [`CaseId`]s and stand among the children of `parent`.
+#[derive(Debug)]
+pub struct Choice {
+    /// The data node (or operation part) around it; `None`: top level.
+    pub parent: Option<SchemaId>,
+    pub module: ModuleId,
+    pub name: Arc<str>,
+    pub mandatory: bool,
+    pub config: bool,
+    /// Names of the cases.
+    pub cases: Vec<Arc<str>>,
+    /// Number of the default case.
+    pub default: Option<usize>,
+    /// The cases the choice itself stands in, outermost first.
+    pub within: Vec<CaseId>,
+    pub whens: Vec<When>,
+}
+
+/// A data node, an operation with its input and output, or a notification. Choices and cases do not appear: their
+/// nodes carry [`CaseId`]s.
 #[derive(Debug)]
 pub struct SchemaNode {
     pub id: SchemaId,
@@ -67,16 +92,18 @@ pub struct SchemaNode {
     pub module: ModuleId,
     pub name: Arc<str>,
     pub kind: Kind,
-    /// `config true` (effective).
+    /// `config true` (effective); false in operations and notifications.
     pub config: bool,
     /// The cases this node stands in, outermost first; empty for most nodes.
     pub cases: Vec<CaseId>,
-    /// Data children, choices flattened.
+    /// Data children, choices flattened; for an operation its input and output. Actions and notifications of a data
+    /// node are not among them, so that no data path leads to them.
     pub children: Vec<SchemaId>,
     pub musts: Vec<Must>,
     pub whens: Vec<When>,
     /// Depth below the top level: 0 for a root.
     pub depth: u16,
+    pub description: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -109,9 +136,11 @@ pub enum Kind {
     },
     /// anydata or anyxml: kept as the JSON text it came as.
     Any,
+    /// An RPC, or below a data node an action.
     Rpc,
     Input,
     Output,
+    Notification,
 }
 
 /// `must`: an XPath condition and what to say when it does not hold.
@@ -202,8 +231,23 @@ impl Schema {
         &self.modules[id.0 as usize]
     }
 
+    /// Enters the node, which has just been pushed, into the indices.
+    pub(super) fn enlist(&mut self, id: SchemaId) {
+        let node = &self.nodes[id.0 as usize];
+        let (parent, name) = (node.parent, node.name.clone());
+        let siblings = match (&node.kind, parent) {
+            (Kind::Notification, _) => &mut self.notifications,
+            (Kind::Rpc, None) => &mut self.rpcs,
+            (Kind::Rpc, Some(_)) => &mut self.actions,
+            (_, None) => &mut self.roots,
+            (_, Some(parent)) => &mut self.nodes[parent.0 as usize].children,
+        };
+        siblings.push(id);
+        self.by_name.entry((parent, name)).or_default().push(id);
+    }
+
     /// The child called `name` below `parent` (`None`: top level), of `module` where that is given.
-    /// Without a module the name must be the only one of its kind.
+    /// Without a module the name must be the only one of its kind. Finds operations and notifications too.
     pub fn child(&self, parent: Option<SchemaId>, module: Option<&str>, name: &str) -> Option<SchemaId> {
         let candidates = self.by_name.get(&(parent, Arc::from(name)))?;
         match module {

@@ -9,8 +9,9 @@
 //! | edit | [`tree::put`], [`tree::merge`], [`tree::remove`] with [`Parents`]`::{Require, Create}`; [`List`]`::{get, insert, remove, iter}` |
 //! | compare | [`diff`], then [`stamp`] or [`stamp_since`] |
 //! | check | [`validate`] what [`diff`] found |
-//! | JSON in | [`json::parse_resource`] (PUT, PATCH), [`json::parse_child`] (POST), [`json::parse_rpc_input`], [`json::parse`] |
-//! | JSON out | [`json::write_resource`], [`json::write_rpc_output`], [`json::write`] |
+//! | JSON in | [`json::parse_resource`] (PUT, PATCH), [`json::parse_child`] (POST), [`json::parse_input`], [`json::parse`] |
+//! | JSON out | [`json::write_resource`], [`json::write_output`], [`json::write`] |
+//! | operations | `schema.{rpcs, actions_of, notifications, input, output}`, [`DataPath`]`::{parse_rpc, parse_action}`, [`validate_input`] |
 //! | paths | [`DataPath`]`::{parse_rfc8040, parse_legacy, parse_instance_identifier, display, to_rfc8040}` |
 //! | values | [`lexical::parse_value`], [`lexical::value_text`] |
 //! | models | [`builtin`], `schema.resolve("/pod:coe/pods")` |
@@ -32,6 +33,7 @@ mod list;
 pub mod load;
 mod merge;
 mod names;
+mod operations;
 mod path;
 mod rules;
 mod size;
@@ -50,8 +52,8 @@ mod xpath;
 pub use data::{Entries, Fields, Key, List, Node};
 pub use diff::{Difference, diff};
 pub use ir::{
-    CaseId, Identity, IdentityId, Kind, Module, ModuleId, Must, Schema, SchemaId, SchemaNode, StringKind,
-    Type, When,
+    CaseId, Choice, Identity, IdentityId, Kind, Module, ModuleId, Must, Schema, SchemaId, SchemaNode,
+    StringKind, Type, When,
 };
 pub use load::{LoadError, builtin, load, load_with};
 pub use merge::{get_merged, merge_layers};
@@ -61,6 +63,8 @@ pub use size::heap_size;
 pub use stamp::{stamp, stamp_since};
 pub use tree::{NodeRef, Parents, TreeError};
 pub use uri::{PathError, PathErrorKind};
-pub use validate::{ValidationError, ValidationErrorKind, validate};
+pub use validate::{
+    ValidationError, ValidationErrorKind, validate, validate_input, validate_notification, validate_output,
+};
 pub use value::Value;
 pub use values::Values;

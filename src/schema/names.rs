@@ -35,7 +35,18 @@ pub fn find_child(
     name: &str,
     lenient: bool,
 ) -> Result<SchemaId, NameError> {
-    let all = children(schema, parent);
+    find_among(schema, parent, children(schema, parent), "node", name, lenient)
+}
+
+/// The one of `all` that a name means below `parent`; `what` says what they are.
+pub fn find_among(
+    schema: &Schema,
+    parent: Option<SchemaId>,
+    all: &[SchemaId],
+    what: &str,
+    name: &str,
+    lenient: bool,
+) -> Result<SchemaId, NameError> {
     let (prefix, local) = match name.split_once(':') {
         Some((prefix, local)) => (Some(prefix), local),
         None => (None, name),
@@ -67,10 +78,17 @@ pub fn find_child(
             first.filter(|_| lenient && named.next().is_none())
         }
     };
-    found.ok_or_else(|| explain(schema, parent, prefix, local))
+    found.ok_or_else(|| explain(schema, parent, all, what, prefix, local))
 }
 
-fn explain(schema: &Schema, parent: Option<SchemaId>, prefix: Option<&str>, local: &str) -> NameError {
+fn explain(
+    schema: &Schema,
+    parent: Option<SchemaId>,
+    all: &[SchemaId],
+    what: &str,
+    prefix: Option<&str>,
+    local: &str,
+) -> NameError {
     if let Some(prefix) = prefix
         && !schema.modules.iter().any(|module| *module.name == *prefix)
     {
@@ -85,10 +103,10 @@ fn explain(schema: &Schema, parent: Option<SchemaId>, prefix: Option<&str>, loca
             _ => format!("{}:{}", schema.module(node.module).name, node.name),
         }
     };
-    let all = children(schema, parent);
-    let place = match parent {
-        Some(parent) => format!("{} has no child", schema.node(parent).name),
-        None => "there is no top-level node".to_owned(),
+    let place = match (parent, what) {
+        (Some(parent), "node") => format!("{} has no child", schema.node(parent).name),
+        (Some(parent), what) => format!("{} has no {what}", schema.node(parent).name),
+        (None, what) => format!("there is no top-level {what}"),
     };
     let asked = prefix.map_or(local.to_owned(), |prefix| format!("{prefix}:{local}"));
     let near = all
@@ -99,7 +117,7 @@ fn explain(schema: &Schema, parent: Option<SchemaId>, prefix: Option<&str>, loca
         .or_else(|| nearest(local, all.iter().map(&shown)));
     let hint = match near {
         Some(near) => format!("; did you mean {near}?"),
-        None if all.is_empty() => "; it has no children at all".to_owned(),
+        None if all.is_empty() => "; there are none at all".to_owned(),
         None => {
             let mut known: Vec<String> = all.iter().take(16).map(&shown).collect();
             if all.len() > 16 {
@@ -151,6 +169,7 @@ pub fn kind_name(kind: &Kind) -> &'static str {
         Kind::Rpc => "an operation",
         Kind::Input => "the input of an operation",
         Kind::Output => "the output of an operation",
+        Kind::Notification => "a notification",
     }
 }
 

@@ -76,17 +76,18 @@ impl Rules {
                 expression: expression.to_owned(),
                 reason,
             };
+            let operation = schema.operation_of(node.id).is_some();
             for (at, must) in node.musts.iter().enumerate() {
                 let expr = compile(schema, node.id, Some(node.id), &must.condition)
                     .map_err(|reason| fail(&must.condition, reason))?;
-                rules.add(node.id, expr, usize::from(node.depth) + 1, RuleKind::Must(at));
+                rules.add(node.id, expr, usize::from(node.depth) + 1, RuleKind::Must(at), operation);
             }
             for (at, when) in node.whens.iter().enumerate() {
                 let context = if when.context_is_parent { node.parent } else { Some(node.id) };
                 let expr = compile(schema, node.id, context, &when.condition)
                     .map_err(|reason| fail(&when.condition, reason))?;
                 let depth = context.map_or(0, |id| usize::from(schema.node(id).depth) + 1);
-                rules.add(node.id, expr, depth, RuleKind::When(at));
+                rules.add(node.id, expr, depth, RuleKind::When(at), operation);
             }
             if let Some(value) = default_value(schema, node.id) {
                 rules.defaults.insert(node.id, value);
@@ -99,7 +100,9 @@ impl Rules {
                     {
                         Expr::Path(path) => {
                             rules.leafrefs.insert(node.id, path);
-                            rules.referrers.entry(*target).or_default().push(node.id);
+                            if !operation {
+                                rules.referrers.entry(*target).or_default().push(node.id);
+                            }
                         }
                         _ => return Err(fail(path, "not a path".into())),
                     }
@@ -112,16 +115,19 @@ impl Rules {
     }
 
     /// `depth` is that of the context, in steps below the root.
-    fn add(&mut self, node: SchemaId, expr: Expr, depth: usize, kind: RuleKind) {
+    fn add(&mut self, node: SchemaId, expr: Expr, depth: usize, kind: RuleKind, operation: bool) {
         let number = self.all.len();
         let apex = expr.apex(depth, depth);
         self.on.entry(node).or_default().push(number);
-        expr.reads(&mut |read| {
-            let readers = self.readers.entry(read).or_default();
-            if readers.last() != Some(&number) {
-                readers.push(number);
-            }
-        });
+        // Operations are checked when they are called; no change of data concerns them.
+        if !operation {
+            expr.reads(&mut |read| {
+                let readers = self.readers.entry(read).or_default();
+                if readers.last() != Some(&number) {
+                    readers.push(number);
+                }
+            });
+        }
         self.all.push(Rule { node, expr, kind, apex });
     }
 }

@@ -218,7 +218,7 @@ impl Editor<'_> {
             }
             (Kind::List { .. }, None) => return Err(self.not_data(at, "a list is entered by its keys")),
             (Kind::Container { .. }, Some(_)) => return Err(self.not_data(at, "a container has no keys")),
-            (Kind::Rpc | Kind::Input | Kind::Output, _) => {
+            (Kind::Rpc | Kind::Input | Kind::Output | Kind::Notification, _) => {
                 return Err(self.not_data(at, "it is an operation"));
             }
         };

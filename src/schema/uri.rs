@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::data::Key;
 use super::ir::{Kind, Schema, SchemaId};
 use super::lexical::{key_leafs, parse_value};
-use super::names::{NameError, find_child, kind_name};
+use super::names::{NameError, find_among, find_child, kind_name};
 use super::path::{DataPath, Step};
 
 /// Everything but the unreserved characters of RFC 3986 (RFC 8040 section 3.5.3 asks for the reserved ones).
@@ -74,6 +74,32 @@ impl DataPath {
                 walk.keys(segment, &keys)?;
             }
         }
+        Ok(walk.path)
+    }
+
+    /// The RPC that an operation resource names (RFC 8040 section 3.6), percent-encoded as it came: `module:name`, without
+    /// the `operations/` before it. One step.
+    pub fn parse_rpc(schema: &Schema, text: &str) -> Result<DataPath, PathError> {
+        let mut walk = Walk::new(schema, false);
+        walk.operation(&schema.rpcs, "operation", text)?;
+        Ok(walk.path)
+    }
+
+    /// The action that a data resource's identifier ends in (RFC 8040 section 3.6): the path of the data node, then the
+    /// action: `module:list=key/action`. Without the `data/` before it.
+    pub fn parse_action(schema: &Schema, text: &str) -> Result<DataPath, PathError> {
+        let (above, segment) = text.rsplit_once('/').unwrap_or(("", text));
+        let mut walk = Walk::new(schema, false);
+        walk.path = DataPath::parse_rfc8040(schema, above)?;
+        let actions: Vec<SchemaId> = match walk.path.steps.last() {
+            Some(Step { node, key })
+                if key.is_some() || !matches!(schema.node(*node).kind, Kind::List { .. }) =>
+            {
+                schema.actions_of(*node).collect()
+            }
+            _ => Vec::new(),
+        };
+        walk.operation(&actions, "action", segment)?;
         Ok(walk.path)
     }
 
@@ -207,15 +233,27 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        let id = find_child(self.schema, self.path.last_node(), &name, self.lenient).map_err(|error| {
-            let kind = match error {
-                NameError::Namespace(_) => PathErrorKind::UnknownNamespace,
-                NameError::Unknown(_) => PathErrorKind::UnknownElement,
-            };
-            self.error(segment, kind, error.message())
-        })?;
+        let id = find_child(self.schema, self.path.last_node(), &name, self.lenient)
+            .map_err(|error| self.unknown(segment, &error))?;
         self.path.steps.push(Step { node: id, key: None });
         Ok(id)
+    }
+
+    /// Goes to one of these operations.
+    fn operation(&mut self, all: &[SchemaId], what: &str, segment: &str) -> Result<(), PathError> {
+        let name = self.decoded(segment, segment)?;
+        let id = find_among(self.schema, self.path.last_node(), all, what, &name, self.lenient)
+            .map_err(|error| self.unknown(segment, &error))?;
+        self.path.steps.push(Step { node: id, key: None });
+        Ok(())
+    }
+
+    fn unknown(&self, segment: &str, error: &NameError) -> PathError {
+        let kind = match error {
+            NameError::Namespace(_) => PathErrorKind::UnknownNamespace,
+            NameError::Unknown(_) => PathErrorKind::UnknownElement,
+        };
+        self.error(segment, kind, error.message())
     }
 
     /// Percent-encoded key values for the last step.

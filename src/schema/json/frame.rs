@@ -23,12 +23,6 @@ pub struct ChildVisitor<'a> {
     pub reader: &'a Reader<'a>,
 }
 
-/// Body of an RPC.
-pub struct InputVisitor<'a> {
-    pub reader: &'a Reader<'a>,
-    pub rpc: SchemaId,
-}
-
 /// Finds a member's node below the base, at the top of a body: there, strict names are always qualified.
 fn find_top(
     schema: &Schema,
@@ -274,55 +268,8 @@ impl ChildVisitor<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for InputVisitor<'_> {
-    type Value = Option<Members>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<Members>, A::Error> {
-        let reader = self.reader;
-        let schema = reader.schema;
-        let Some(name) = map.next_key::<String>()? else { return Ok(Some(Members::default())) };
-        let rpc = schema.node(self.rpc);
-        let module = &schema.module(rpc.module).name;
-        let input = rpc.children.iter().copied().find(|id| matches!(schema.node(*id).kind, Kind::Input));
-        let named = match name.split_once(':') {
-            Some((prefix, local)) => local == "input" && *prefix == **module,
-            None => name == "input" && reader.lenient(),
-        };
-        let Some(input) = input.filter(|_| named) else {
-            map.next_value::<IgnoredAny>()?;
-            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            let message =
-                format!("member {name:?} is not the input of {}; send \"{module}:input\"", rpc.name);
-            reader.fault(None, JsonErrorKind::UnknownElement, message)?;
-            return Ok(None);
-        };
-        let at = At { above: None, node: input, entry: None };
-        let members = map.next_value_seed(Seed(FieldsVisitor { reader, at: Some(&at), depth: 0 }))?;
-        no_more(reader, &mut map)?;
-        Ok(members)
-    }
-
-    wrong!(scalars array);
-
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        self.wrong("null")
-    }
-}
-
-impl InputVisitor<'_> {
-    fn wrong<T, E: Error>(&self, found: &str) -> Result<Option<T>, E> {
-        let message = format!("the body is {found}; send an object with the member input");
-        self.reader.fault(None, JsonErrorKind::MalformedMessage, message)?;
-        Ok(None)
-    }
-}
-
 /// The body has one member only.
-fn no_more<'de, A: MapAccess<'de>>(reader: &Reader<'_>, map: &mut A) -> Result<(), A::Error> {
+pub fn no_more<'de, A: MapAccess<'de>>(reader: &Reader<'_>, map: &mut A) -> Result<(), A::Error> {
     let mut more = None;
     while let Some((name, _)) = map.next_entry::<String, IgnoredAny>()? {
         more = Some(name);
@@ -337,7 +284,7 @@ fn no_more<'de, A: MapAccess<'de>>(reader: &Reader<'_>, map: &mut A) -> Result<(
 }
 
 /// Lets a visitor read the value of a member.
-struct Seed<V>(V);
+pub struct Seed<V>(pub V);
 
 impl<'de, V: Visitor<'de>> serde::de::DeserializeSeed<'de> for Seed<V> {
     type Value = V::Value;

@@ -3,6 +3,7 @@
 mod entries;
 mod error;
 mod frame;
+mod operation;
 mod read;
 mod reader;
 mod scalars;
@@ -10,5 +11,5 @@ mod visit;
 mod write;
 
 pub use error::{JsonError, JsonErrorKind, JsonErrors};
-pub use read::{Mode, parse, parse_child, parse_resource, parse_rpc_input};
-pub use write::{write, write_resource, write_rpc_output};
+pub use read::{Mode, parse, parse_child, parse_input, parse_output, parse_resource};
+pub use write::{write, write_input, write_output, write_resource};

@@ -6,7 +6,8 @@ use serde::Deserializer as _;
 use serde::de::Visitor;
 
 use super::JsonErrors;
-use super::frame::{ChildVisitor, InputVisitor, ResourceVisitor};
+use super::frame::{ChildVisitor, ResourceVisitor};
+use super::operation::{Part, PartVisitor};
 use super::reader::Reader;
 use super::visit::{FieldsVisitor, Members};
 use crate::schema::{DataPath, Fields, Node, Schema, SchemaId};
@@ -65,19 +66,39 @@ pub fn parse_child(
     reader.finish(read)
 }
 
-/// The body of an RPC: `{"module:input": {…}}`; an empty body is an empty input.
-pub fn parse_rpc_input(
+/// The body of an RPC or action (`operation` ends in it): `{"module:input": {…}}`, lenient also without the module; an
+/// empty body is an empty input. Whether the input is complete is for [`crate::schema::validate_input`].
+pub fn parse_input(
     schema: &Schema,
-    rpc: SchemaId,
+    operation: &DataPath,
+    text: &[u8],
+    mode: Mode,
+) -> Result<Arc<Fields>, JsonErrors> {
+    parse_part(schema, operation, Part::Input, text, mode)
+}
+
+/// The reply of an RPC or action, `{"module:output": {…}}`, as a client reads it; an empty body is an empty output.
+pub fn parse_output(
+    schema: &Schema,
+    operation: &DataPath,
+    text: &[u8],
+    mode: Mode,
+) -> Result<Arc<Fields>, JsonErrors> {
+    parse_part(schema, operation, Part::Output, text, mode)
+}
+
+fn parse_part(
+    schema: &Schema,
+    operation: &DataPath,
+    part: Part,
     text: &[u8],
     mode: Mode,
 ) -> Result<Arc<Fields>, JsonErrors> {
     if text.iter().all(u8::is_ascii_whitespace) {
         return Ok(Arc::default());
     }
-    let base = DataPath::root().child(rpc);
-    let reader = Reader::new(schema, mode, &base);
-    let read = drive(text, InputVisitor { reader: &reader, rpc });
+    let reader = Reader::new(schema, mode, operation);
+    let read = drive(text, PartVisitor { reader: &reader, part });
     reader.finish(read).map(Members::into_fields).map(Arc::new)
 }
 

@@ -35,11 +35,21 @@ pub fn write_resource(schema: &Schema, path: &DataPath, node: &Node, out: &mut V
     writer.out.push(b'}');
 }
 
-/// The reply of an RPC: `{"module:output": {…}}`.
-pub fn write_rpc_output(schema: &Schema, rpc: SchemaId, output: &Fields, out: &mut Vec<u8>) {
-    let module = schema.node(rpc).module;
-    out.extend_from_slice(format!("{{\"{}:output\":", schema.module(module).name).as_bytes());
-    Writer { schema, out }.object(Some(module), output);
+/// The reply of an RPC or action: `{"module:output": {…}}`. For a notification, [`write`] the children of `None` with
+/// it among them: `{"module:name": {…}}`.
+pub fn write_output(schema: &Schema, operation: SchemaId, output: &Fields, out: &mut Vec<u8>) {
+    write_part(schema, operation, "output", output, out);
+}
+
+/// The body with which an RPC or action is called: `{"module:input": {…}}`.
+pub fn write_input(schema: &Schema, operation: SchemaId, input: &Fields, out: &mut Vec<u8>) {
+    write_part(schema, operation, "input", input, out);
+}
+
+fn write_part(schema: &Schema, operation: SchemaId, part: &str, fields: &Fields, out: &mut Vec<u8>) {
+    let module = schema.node(operation).module;
+    out.extend_from_slice(format!("{{\"{}:{part}\":", schema.module(module).name).as_bytes());
+    Writer { schema, out }.object(Some(module), fields);
     out.push(b'}');
 }
 

@@ -1,28 +1,17 @@
 //! A schema put together by hand, where libyang would be out of proportion.
 
-use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::super::ir::*;
 
 pub struct Builder {
     schema: Schema,
-    choices: u32,
 }
 
 #[expect(clippy::new_without_default, reason = "a builder of tests")]
 impl Builder {
     pub fn new() -> Builder {
-        let schema = Schema {
-            nodes: Vec::new(),
-            modules: Vec::new(),
-            identities: Vec::new(),
-            roots: Vec::new(),
-            rpcs: Vec::new(),
-            by_name: HashMap::new(),
-            rules: OnceLock::new(),
-        };
-        Builder { schema, choices: 0 }
+        Builder { schema: Schema::default() }
     }
 
     pub fn module(&mut self, name: &str, prefix: &str) -> ModuleId {
@@ -44,12 +33,6 @@ impl Builder {
         let name: Arc<str> = name.into();
         let above = parent.map(|parent| self.schema.node(parent));
         let (config, depth) = (above.is_none_or(|node| node.config), above.map_or(0, |node| node.depth + 1));
-        self.schema.by_name.entry((parent, name.clone())).or_default().push(id);
-        match (parent, &kind) {
-            (Some(parent), _) => self.schema.nodes[parent.0 as usize].children.push(id),
-            (None, Kind::Rpc) => self.schema.rpcs.push(id),
-            (None, _) => self.schema.roots.push(id),
-        }
         self.schema.nodes.push(SchemaNode {
             id,
             parent,
@@ -62,7 +45,9 @@ impl Builder {
             musts: Vec::new(),
             whens: Vec::new(),
             depth,
+            description: None,
         });
+        self.schema.enlist(id);
         id
     }
 
@@ -109,11 +94,23 @@ impl Builder {
 
     /// A choice, one case for each row.
     pub fn choice(&mut self, cases: &[&[SchemaId]]) {
+        let choice = self.schema.choices.len() as u32;
         for (at, case) in cases.iter().enumerate() {
-            let case_id = CaseId { choice: self.choices, case: self.choices * 100 + at as u32 };
+            let case_id = CaseId { choice, case: at as u32 };
             case.iter().for_each(|id| self.node(*id).cases.push(case_id));
         }
-        self.choices += 1;
+        let first = self.schema.node(cases[0][0]);
+        self.schema.choices.push(Choice {
+            parent: first.parent,
+            module: first.module,
+            name: format!("choice-{choice}").into(),
+            mandatory: false,
+            config: first.config,
+            cases: (0..cases.len()).map(|case| format!("case-{case}").into()).collect(),
+            default: None,
+            within: Vec::new(),
+            whens: Vec::new(),
+        });
     }
 
     /// Turns a subtree into state.

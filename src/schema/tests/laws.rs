@@ -221,7 +221,7 @@ proptest! {
             }
             let parent = path.parent().unwrap_or_default();
             let _ = json::parse_child(sample(), &parent, &text, mode);
-            let _ = json::parse_rpc_input(sample(), sample().rpcs[0], &text, mode);
+            let _ = json::parse_input(sample(), &DataPath::root().child(sample().rpcs[0]), &text, mode);
         }
         let uri = String::from_utf8_lossy(&uri);
         if let Ok(path) = DataPath::parse_rfc8040(sample(), &uri) {

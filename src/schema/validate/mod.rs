@@ -7,6 +7,7 @@
 mod conditions;
 mod error;
 mod lists;
+mod operation;
 mod references;
 
 use std::collections::HashSet;
@@ -23,6 +24,7 @@ use super::value::Value;
 use super::xpath::{Frame, Place};
 
 pub use error::{ValidationError, ValidationErrorKind};
+pub use operation::{validate_input, validate_notification, validate_output};
 
 /// So many faults are collected.
 const MOST_ERRORS: usize = 20;
@@ -38,17 +40,12 @@ pub fn validate(
     if !store_is_config {
         return Ok(());
     }
-    let rules = schema.rules().map_err(|error| {
-        let message = error.to_string();
-        vec![ValidationError { path: "/".into(), kind: ValidationErrorKind::Rules, app_tag: None, message }]
-    })?;
-    let mut validator =
-        Validator { schema, rules, root, errors: Vec::new(), gone: Vec::new(), run: HashSet::new() };
+    let mut validator = Validator::new(schema, root)?;
     for change in changes {
         validator.change(change);
     }
     validator.dangling();
-    if validator.errors.is_empty() { Ok(()) } else { Err(validator.errors) }
+    validator.finish()
 }
 
 struct Validator<'a> {
@@ -60,9 +57,29 @@ struct Validator<'a> {
     gone: Vec<(SchemaId, Value)>,
     /// Rules run because of what they read, with the place below which they were run.
     run: HashSet<(usize, DataPath)>,
+    /// Checking an operation or notification: nothing in it counts as configuration, and all of it is checked.
+    operation: bool,
 }
 
 impl<'a> Validator<'a> {
+    fn new(schema: &'a Schema, root: &'a Arc<Fields>) -> Result<Validator<'a>, Vec<ValidationError>> {
+        let rules = schema.rules().map_err(|error| {
+            let (kind, message) = (ValidationErrorKind::Rules, error.to_string());
+            vec![ValidationError { path: "/".into(), kind, app_tag: None, message }]
+        })?;
+        let (errors, gone, run, operation) = (Vec::new(), Vec::new(), HashSet::new(), false);
+        Ok(Validator { schema, rules, root, errors, gone, run, operation })
+    }
+
+    fn finish(self) -> Result<(), Vec<ValidationError>> {
+        if self.errors.is_empty() { Ok(()) } else { Err(self.errors) }
+    }
+
+    /// Do the rules hold for this node at all?
+    fn checked(&self, id: SchemaId) -> bool {
+        self.operation || self.schema.node(id).config
+    }
+
     fn change(&mut self, (path, before, after): &'a Difference) {
         let place = Place::at(self.root, path);
         let reached = place.frames.len() == path.steps.len();
@@ -72,7 +89,7 @@ impl<'a> Validator<'a> {
             if let Some(fields) = place.fields() {
                 let whole = old.is_none() && last.key.is_some();
                 self.node(&place);
-                if self.schema.node(last.node).config {
+                if self.checked(last.node) {
                     self.visit(&place, fields, whole);
                 }
             } else {
@@ -127,7 +144,7 @@ impl<'a> Validator<'a> {
     /// The checks of a node by itself: config, when, must, leafref.
     fn node(&mut self, place: &Place<'a>) {
         let Some(id) = place.id() else { return };
-        if !self.schema.node(id).config {
+        if !self.checked(id) {
             let message = format!(
                 "{} is state (config false) and cannot be configured; leave it out, or write to the operational store",
                 self.name(id)
@@ -159,7 +176,7 @@ impl<'a> Validator<'a> {
                 self.fault(place, ValidationErrorKind::TwoCases, message);
             }
             let frame = |key, node| place.with(Frame { id: *child, key, node });
-            if !schema.node(*child).config {
+            if !self.checked(*child) {
                 self.node(&frame(None, node.into()));
                 continue;
             }
@@ -202,7 +219,7 @@ impl<'a> Validator<'a> {
     /// A child that is not there: may it be missing?
     fn absent(&mut self, above: &Place<'a>, siblings: &Fields, child: SchemaId) {
         let node = self.schema.node(child);
-        if !node.config || !self.case_in_use(siblings, child) {
+        if !self.checked(child) || !self.case_in_use(siblings, child) {
             return;
         }
         match &node.kind {
