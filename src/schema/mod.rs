@@ -24,6 +24,7 @@
 //! positional lists may come without their key; a mandatory leaf below a top-level non-presence container is asked for
 //! once something of that container is there; the operational store is not constrained (RFC 8342 section 5.3).
 
+mod body;
 mod data;
 mod diff;
 mod ir;
@@ -49,6 +50,7 @@ mod value;
 mod values;
 mod xpath;
 
+pub use body::{BodyError, BodyErrorKind, BodyErrors};
 pub use data::{Entries, Fields, Key, List, Node};
 pub use diff::{Difference, diff};
 pub use ir::{

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::face::Face;
 use crate::datastore::DatastoreError;
-use crate::schema::json::JsonErrors;
+use crate::schema::BodyErrors;
 use crate::schema::{PathError, TreeError, ValidationError};
 
 /// One fault of a request.
@@ -75,9 +75,9 @@ impl From<PathError> for Problems {
     }
 }
 
-impl From<JsonErrors> for Problems {
-    fn from(errors: JsonErrors) -> Self {
-        let problem = |error: crate::schema::json::JsonError| {
+impl From<BodyErrors> for Problems {
+    fn from(errors: BodyErrors) -> Self {
+        let problem = |error: crate::schema::BodyError| {
             Problem::new(error.kind.error_tag(), error.message).at(error.path)
         };
         Problems(errors.0.into_iter().map(problem).collect())

@@ -4,11 +4,10 @@ use std::fmt;
 
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 
-use super::JsonErrorKind;
-use super::entries::{ListVisitor, keyed_entry};
-use super::reader::{At, Reader};
+use super::entries::ListVisitor;
 use super::scalars::LeafListVisitor;
-use super::visit::{FieldsVisitor, Members, NodeSeed, wrong};
+use super::visit::{FieldsVisitor, NodeSeed, wrong};
+use crate::schema::body::{At, BodyErrorKind, Members, Reader, keyed_entry};
 use crate::schema::names::{NameError, find_child};
 use crate::schema::{DataPath, Key, Kind, Node, Schema, SchemaId};
 
@@ -49,7 +48,7 @@ impl<'de> Visitor<'de> for ResourceVisitor<'_> {
         let (reader, lenient) = (self.reader, self.reader.lenient());
         let Some(name) = map.next_key::<String>()? else {
             let message = format!("the body is an empty object; send {{\"{}\": …}}", self.own_name());
-            reader.fault(None, JsonErrorKind::MissingElement, message)?;
+            reader.fault(None, BodyErrorKind::MissingElement, message)?;
             return Ok(None);
         };
         let Some(id) = self.target.last_node() else { return self.datastore(&name, map) };
@@ -67,9 +66,9 @@ impl<'de> Visitor<'de> for ResourceVisitor<'_> {
         map.next_value::<IgnoredAny>()?;
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         let kind = if matches!(found, Err(NameError::Namespace(_))) {
-            JsonErrorKind::UnknownNamespace
+            BodyErrorKind::UnknownNamespace
         } else {
-            JsonErrorKind::UnknownElement
+            BodyErrorKind::UnknownElement
         };
         let message = format!(
             "member {name:?} is not the resource that the URL names; send one member \"{}\"",
@@ -89,7 +88,7 @@ impl<'de> Visitor<'de> for ResourceVisitor<'_> {
 impl ResourceVisitor<'_> {
     fn wrong<E: Error>(&self, found: &str) -> Result<Option<Node>, E> {
         let message = format!("the body is {found}; send an object with the member \"{}\"", self.own_name());
-        self.reader.fault(None, JsonErrorKind::MalformedMessage, message)?;
+        self.reader.fault(None, BodyErrorKind::MalformedMessage, message)?;
         Ok(None)
     }
 
@@ -135,7 +134,7 @@ impl ResourceVisitor<'_> {
                     (first, _) if first.is_some() || reader.error_count() == 0 => {
                         let message =
                             format!("the URL names one entry, the body has {}; send one", list.len());
-                        reader.fault(Some(&at), JsonErrorKind::BadElement, message)?;
+                        reader.fault(Some(&at), BodyErrorKind::BadElement, message)?;
                         Ok(None)
                     }
                     _ => Ok(None),
@@ -149,7 +148,7 @@ impl ResourceVisitor<'_> {
                     }
                     _ => {
                         let message = "the body must hold just the value that the URL names".to_owned();
-                        reader.fault(Some(&at), JsonErrorKind::InvalidValue, message)?;
+                        reader.fault(Some(&at), BodyErrorKind::InvalidValue, message)?;
                         Ok(None)
                     }
                 }
@@ -194,7 +193,7 @@ impl ResourceVisitor<'_> {
         map.next_value::<IgnoredAny>()?;
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         let message = format!("member {name:?} is not the datastore; send one member \"ietf-restconf:data\"");
-        reader.fault(None, JsonErrorKind::UnknownElement, message)?;
+        reader.fault(None, BodyErrorKind::UnknownElement, message)?;
         Ok(None)
     }
 }
@@ -210,7 +209,7 @@ impl<'de> Visitor<'de> for ChildVisitor<'_> {
         let reader = self.reader;
         let Some(name) = map.next_key::<String>()? else {
             let message = "the body is an empty object; send the one child to create".to_owned();
-            reader.fault(None, JsonErrorKind::MissingElement, message)?;
+            reader.fault(None, BodyErrorKind::MissingElement, message)?;
             return Ok(None);
         };
         let id = match find_top(reader.schema, reader.base.last_node(), &name, reader.lenient()) {
@@ -247,7 +246,7 @@ impl<'de> Visitor<'de> for ChildVisitor<'_> {
             Some((key, node)) => Ok(Some((reader.base.clone().entry(id, key), node))),
             None => {
                 let message = "a POST creates one entry; send an array of one, or PUT the parent".to_owned();
-                reader.fault(Some(&at), JsonErrorKind::BadElement, message)?;
+                reader.fault(Some(&at), BodyErrorKind::BadElement, message)?;
                 Ok(None)
             }
         }
@@ -263,7 +262,7 @@ impl<'de> Visitor<'de> for ChildVisitor<'_> {
 impl ChildVisitor<'_> {
     fn wrong<T, E: Error>(&self, found: &str) -> Result<Option<T>, E> {
         let message = format!("the body is {found}; send an object with the one child to create");
-        self.reader.fault(None, JsonErrorKind::MalformedMessage, message)?;
+        self.reader.fault(None, BodyErrorKind::MalformedMessage, message)?;
         Ok(None)
     }
 }
@@ -277,7 +276,7 @@ pub fn no_more<'de, A: MapAccess<'de>>(reader: &Reader<'_>, map: &mut A) -> Resu
     match more {
         Some(name) => {
             let message = format!("the body has a second member {name:?}; one request is about one resource");
-            reader.fault(None, JsonErrorKind::BadElement, message)
+            reader.fault(None, BodyErrorKind::BadElement, message)
         }
         None => Ok(()),
     }

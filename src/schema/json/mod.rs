@@ -1,15 +1,13 @@
 //! JSON encoding of YANG data: RFC 7951, with the framing of RFC 8040.
 
 mod entries;
-mod error;
 mod frame;
 mod operation;
 mod read;
-mod reader;
 mod scalars;
 mod visit;
 mod write;
 
-pub use error::{JsonError, JsonErrorKind, JsonErrors};
-pub use read::{Mode, parse, parse_child, parse_input, parse_output, parse_resource};
+pub use super::body::Mode;
+pub use read::{parse, parse_child, parse_input, parse_output, parse_resource};
 pub use write::{write, write_input, write_output, write_resource};

@@ -4,10 +4,9 @@ use std::fmt;
 
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 
-use super::JsonErrorKind;
 use super::frame::{Seed, no_more};
-use super::reader::{At, Reader};
-use super::visit::{FieldsVisitor, Members, wrong};
+use super::visit::{FieldsVisitor, wrong};
+use crate::schema::body::{At, BodyErrorKind, Members, Reader};
 
 /// Which side of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,7 +56,7 @@ impl<'de> Visitor<'de> for PartVisitor<'_> {
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             let message =
                 format!("member {name:?} is not the {part} of {}; send \"{module}:{part}\"", node.name);
-            reader.fault(None, JsonErrorKind::UnknownElement, message)?;
+            reader.fault(None, BodyErrorKind::UnknownElement, message)?;
             return Ok(None);
         };
         let at = At { above: None, node: id, entry: None };
@@ -76,7 +75,7 @@ impl<'de> Visitor<'de> for PartVisitor<'_> {
 impl PartVisitor<'_> {
     fn wrong<T, E: Error>(&self, found: &str) -> Result<Option<T>, E> {
         let message = format!("the body is {found}; send an object with the member {}", self.part.name());
-        self.reader.fault(None, JsonErrorKind::MalformedMessage, message)?;
+        self.reader.fault(None, BodyErrorKind::MalformedMessage, message)?;
         Ok(None)
     }
 }

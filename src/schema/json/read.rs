@@ -5,21 +5,11 @@ use std::sync::Arc;
 use serde::Deserializer as _;
 use serde::de::Visitor;
 
-use super::JsonErrors;
 use super::frame::{ChildVisitor, ResourceVisitor};
 use super::operation::{Part, PartVisitor};
-use super::reader::Reader;
-use super::visit::{FieldsVisitor, Members};
+use super::visit::FieldsVisitor;
+use crate::schema::body::{BodyError, BodyErrorKind, BodyErrors, Members, Mode, Reader, STOP};
 use crate::schema::{DataPath, Fields, Node, Schema, SchemaId};
-
-/// How closely a body must follow RFC 7951.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// To the letter (a redundant module prefix is the one thing forgiven).
-    Strict,
-    /// As old clients of OpenDaylight send it: quoted numbers and booleans, any prefixes, empty optional values.
-    Lenient,
-}
 
 /// A JSON object with the children of `parent` (`None`: of the datastore), without framing.
 pub fn parse(
@@ -27,7 +17,7 @@ pub fn parse(
     parent: Option<SchemaId>,
     text: &[u8],
     mode: Mode,
-) -> Result<Arc<Fields>, JsonErrors> {
+) -> Result<Arc<Fields>, BodyErrors> {
     let mut base = DataPath::root();
     let mut next = parent;
     while let Some(id) = next {
@@ -36,7 +26,7 @@ pub fn parse(
     }
     let reader = Reader::new(schema, mode, &base);
     let read = drive(text, FieldsVisitor { reader: &reader, at: None, depth: 0 });
-    reader.finish(read).map(Members::into_fields).map(Arc::new)
+    finish(reader, read).map(Members::into_fields).map(Arc::new)
 }
 
 /// The body of a PUT or plain PATCH on `target`: one member named as the target (a list entry in an array of one); in
@@ -47,11 +37,11 @@ pub fn parse_resource(
     target: &DataPath,
     text: &[u8],
     mode: Mode,
-) -> Result<Node, JsonErrors> {
+) -> Result<Node, BodyErrors> {
     let base = target.parent().unwrap_or_default();
     let reader = Reader::new(schema, mode, &base);
     let read = drive(text, ResourceVisitor { reader: &reader, target });
-    reader.finish(read)
+    finish(reader, read)
 }
 
 /// The body of a POST on `parent`: exactly one child. Its path, with keys for a list entry, and the child.
@@ -60,10 +50,10 @@ pub fn parse_child(
     parent: &DataPath,
     text: &[u8],
     mode: Mode,
-) -> Result<(DataPath, Node), JsonErrors> {
+) -> Result<(DataPath, Node), BodyErrors> {
     let reader = Reader::new(schema, mode, parent);
     let read = drive(text, ChildVisitor { reader: &reader });
-    reader.finish(read)
+    finish(reader, read)
 }
 
 /// The body of an RPC or action (`operation` ends in it): `{"module:input": {…}}`, lenient also without the module; an
@@ -73,7 +63,7 @@ pub fn parse_input(
     operation: &DataPath,
     text: &[u8],
     mode: Mode,
-) -> Result<Arc<Fields>, JsonErrors> {
+) -> Result<Arc<Fields>, BodyErrors> {
     parse_part(schema, operation, Part::Input, text, mode)
 }
 
@@ -83,7 +73,7 @@ pub fn parse_output(
     operation: &DataPath,
     text: &[u8],
     mode: Mode,
-) -> Result<Arc<Fields>, JsonErrors> {
+) -> Result<Arc<Fields>, BodyErrors> {
     parse_part(schema, operation, Part::Output, text, mode)
 }
 
@@ -93,13 +83,31 @@ fn parse_part(
     part: Part,
     text: &[u8],
     mode: Mode,
-) -> Result<Arc<Fields>, JsonErrors> {
+) -> Result<Arc<Fields>, BodyErrors> {
     if text.iter().all(u8::is_ascii_whitespace) {
         return Ok(Arc::default());
     }
     let reader = Reader::new(schema, mode, operation);
     let read = drive(text, PartVisitor { reader: &reader, part });
-    reader.finish(read).map(Members::into_fields).map(Arc::new)
+    finish(reader, read).map(Members::into_fields).map(Arc::new)
+}
+
+/// The result of reading, with serde's own verdict on the syntax.
+fn finish<T>(reader: Reader<'_>, outcome: Result<Option<T>, serde_json::Error>) -> Result<T, BodyErrors> {
+    let error = match outcome {
+        Ok(read) => return reader.finish(read, None),
+        Err(error) => error.to_string(),
+    };
+    if error.starts_with(STOP) {
+        return reader.finish(None, None);
+    }
+    let (kind, message) = if error.starts_with("recursion limit") {
+        (BodyErrorKind::TooBig, format!("the body is nested too deeply ({error}); flatten it"))
+    } else {
+        let hint = "check that the whole body arrived and is UTF-8 JSON";
+        (BodyErrorKind::MalformedMessage, format!("the body is not valid JSON: {error}; {hint}"))
+    };
+    reader.finish(None, Some(BodyError { kind, path: "/".into(), message }))
 }
 
 /// Runs the visitor over the whole text.

@@ -5,9 +5,8 @@ use std::fmt;
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 
-use super::JsonErrorKind;
-use super::reader::{At, Reader};
 use super::visit::wrong;
+use crate::schema::body::{At, BodyErrorKind, Reader};
 use crate::schema::lexical::{Raw, parse_raw};
 use crate::schema::tree::leaf_list;
 use crate::schema::{Kind, Node, Type, Value};
@@ -43,7 +42,7 @@ impl ScalarVisitor<'_> {
             Err(reason) => {
                 reader.fault(
                     Some(self.at),
-                    JsonErrorKind::InvalidValue,
+                    BodyErrorKind::InvalidValue,
                     format!("{}: {reason}", node.name),
                 )?;
                 Ok(None)
@@ -66,7 +65,7 @@ impl ScalarVisitor<'_> {
     fn wrong<E: Error>(&self, found: &str) -> Result<Option<Value>, E> {
         let node = self.reader.schema.node(self.at.node);
         let message = format!("{} is a leaf: send one value, not {found}", node.name);
-        self.reader.fault(Some(self.at), JsonErrorKind::InvalidValue, message)?;
+        self.reader.fault(Some(self.at), BodyErrorKind::InvalidValue, message)?;
         Ok(None)
     }
 }
@@ -147,7 +146,7 @@ impl LeafListVisitor<'_> {
     fn wrong<E: Error>(&self, found: &str) -> Result<Option<Node>, E> {
         let node = self.reader.schema.node(self.at.node);
         let message = format!("{} is a leaf-list: send an array of values, not {found}", node.name);
-        self.reader.fault(Some(self.at), JsonErrorKind::InvalidValue, message)?;
+        self.reader.fault(Some(self.at), BodyErrorKind::InvalidValue, message)?;
         Ok(None)
     }
 }
@@ -177,7 +176,7 @@ impl<'de> Visitor<'de> for LeafListVisitor<'_> {
             if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
                 let name = &self.reader.schema.node(self.at.node).name;
                 let message = format!("a value occurs twice in leaf-list {name}; send each once");
-                self.reader.fault(Some(self.at), JsonErrorKind::Duplicate, message)?;
+                self.reader.fault(Some(self.at), BodyErrorKind::Duplicate, message)?;
             }
         }
         if values.is_empty() {
@@ -202,7 +201,7 @@ pub fn anydata<'de, D: Deserializer<'de>>(
     let value = serde_json::Value::deserialize(json)?;
     if depth(&value) > MOST_DEPTH {
         let message = format!("nested deeper than {MOST_DEPTH} levels; flatten it");
-        reader.fault(Some(at), JsonErrorKind::TooBig, message)?;
+        reader.fault(Some(at), BodyErrorKind::TooBig, message)?;
         return Ok(None);
     }
     Ok(Some(Node::Leaf(Value::text(value.to_string()))))

@@ -4,15 +4,12 @@
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
-use smallvec::SmallVec;
 
-use super::JsonErrorKind;
 use super::entries::ListVisitor;
-use super::reader::{At, Reader};
 use super::scalars::{LeafListVisitor, ScalarVisitor, anydata};
+use crate::schema::body::{At, BodyErrorKind, Members, Reader};
 use crate::schema::names::{NameError, find_child, kind_name};
-use crate::schema::tree::excludes;
-use crate::schema::{Fields, Kind, Node, SchemaId};
+use crate::schema::{Kind, Node, SchemaId};
 
 /// Faults for every JSON type that a visitor has no use for. `self.wrong(what)` says it.
 macro_rules! wrong {
@@ -83,26 +80,10 @@ impl<'de> DeserializeSeed<'de> for NodeSeed<'_> {
             }
             Kind::Rpc => {
                 json.deserialize_ignored_any(IgnoredAny)?;
-                reader.fault(Some(at), JsonErrorKind::BadElement, "an operation holds no data".into())?;
+                reader.fault(Some(at), BodyErrorKind::BadElement, "an operation holds no data".into())?;
                 Ok(None)
             }
         }
-    }
-}
-
-/// The members of an object, read.
-#[derive(Default)]
-pub struct Members {
-    pub children: Vec<(SchemaId, Node)>,
-    /// Everything named, also what turned out absent or wrong.
-    pub seen: SmallVec<[SchemaId; 24]>,
-}
-
-impl Members {
-    /// Sorted into fields.
-    pub fn into_fields(mut self) -> Fields {
-        self.children.sort_unstable_by_key(|(id, _)| *id);
-        Fields { modified: 0, children: self.children.into_boxed_slice() }
     }
 }
 
@@ -141,7 +122,7 @@ impl FieldsVisitor<'_> {
             None => format!("the body must be a JSON object, not {found}"),
         };
         let kind =
-            if self.at.is_some() { JsonErrorKind::InvalidValue } else { JsonErrorKind::MalformedMessage };
+            if self.at.is_some() { BodyErrorKind::InvalidValue } else { BodyErrorKind::MalformedMessage };
         self.reader.fault(self.at, kind, message)?;
         Ok(None)
     }
@@ -172,38 +153,15 @@ impl FieldsVisitor<'_> {
                 }
             };
             let at = At { above: self.at, node: id, entry: None };
-            if members.seen.contains(&id) {
+            if !members.see(reader, &at)? {
                 map.next_value::<IgnoredAny>()?;
-                let message = format!("member {} occurs twice; send it once", reader.schema.node(id).name);
-                reader.fault(Some(&at), JsonErrorKind::Duplicate, message)?;
                 continue;
             }
-            members.seen.push(id);
             let node = map.next_value_seed(NodeSeed { reader, at: &at, depth: self.depth + 1 })?;
             let Some(node) = node else { continue };
-            if !reader.schema.node(id).cases.is_empty()
-                && let Some((other, _)) =
-                    members.children.iter().find(|(other, _)| excludes(reader.schema, id, *other))
-            {
-                let (one, other) = (&reader.schema.node(id).name, &reader.schema.node(*other).name);
-                let message =
-                    format!("{one} and {other} are alternatives of one choice; send only one of them");
-                reader.fault(Some(&at), JsonErrorKind::BadElement, message)?;
-            }
-            members.children.push((id, node));
+            members.add(reader, &at, node)?;
         }
         Ok(members)
-    }
-}
-
-impl Reader<'_> {
-    /// Records a name that is no child.
-    pub fn unknown<E: Error>(&self, at: Option<&At<'_>>, error: &NameError) -> Result<(), E> {
-        let kind = match error {
-            NameError::Namespace(_) => JsonErrorKind::UnknownNamespace,
-            NameError::Unknown(_) => JsonErrorKind::UnknownElement,
-        };
-        self.fault(at, kind, error.message().to_owned())
     }
 }
 

@@ -1,7 +1,8 @@
 //! Framing, lists and keys, faults of bodies.
 
-use super::super::json::{self, JsonErrorKind, JsonErrors, Mode};
+use super::super::json::{self, Mode};
 use super::super::testing::sample;
+use super::super::{BodyErrorKind, BodyErrors};
 use super::super::{DataPath, Node};
 
 const UID: &str = "11111111-2222-3333-4444-555555555555";
@@ -10,13 +11,13 @@ fn path(text: &str) -> DataPath {
     DataPath::parse_rfc8040(sample(), text).unwrap()
 }
 
-fn resource(mode: Mode, target: &str, body: &str) -> Result<String, JsonErrors> {
+fn resource(mode: Mode, target: &str, body: &str) -> Result<String, BodyErrors> {
     let target = path(target);
     let node = json::parse_resource(sample(), &target, body.as_bytes(), mode)?;
     Ok(written(&target, &node))
 }
 
-fn child(mode: Mode, parent: &str, body: &str) -> Result<(String, String), JsonErrors> {
+fn child(mode: Mode, parent: &str, body: &str) -> Result<(String, String), BodyErrors> {
     let (at, node) = json::parse_child(sample(), &path(parent), body.as_bytes(), mode)?;
     Ok((at.to_rfc8040(sample()), written(&at, &node)))
 }
@@ -114,16 +115,16 @@ fn positions_become_the_keys_of_positional_lists() {
     assert_eq!(resource(Mode::Lenient, "test:rule", body).as_deref(), Ok(expected));
     assert_eq!(resource(Mode::Strict, "test:rule", body).as_deref(), Ok(expected));
     let clash = r#"{"test:rule":[{"protocol":"a"},{"index":1}]}"#;
-    assert_eq!(resource(Mode::Lenient, "test:rule", clash).unwrap_err().0[0].kind, JsonErrorKind::Duplicate);
+    assert_eq!(resource(Mode::Lenient, "test:rule", clash).unwrap_err().0[0].kind, BodyErrorKind::Duplicate);
 }
 
 #[test]
 fn faulty_bodies_are_refused_with_kind_and_path() {
-    use JsonErrorKind::*;
+    use BodyErrorKind::*;
     let deep = format!(r#"{{"test:any":{}1{}}}"#, "[".repeat(100), "]".repeat(100));
     let deeper = format!(r#"{{"test:coe":{{"any":{}{}}}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     let unknown = format!(r#"{{"test:coe":{{"x":{}{}}}}}"#, "[".repeat(100_000), "]".repeat(100_000));
-    let cases: Vec<(&str, &str, JsonErrorKind, &str)> = vec![
+    let cases: Vec<(&str, &str, BodyErrorKind, &str)> = vec![
         ("test:coe", "", MalformedMessage, "/"),
         ("test:coe", "{", MalformedMessage, "/"),
         ("test:coe", "[]", MalformedMessage, "/"),

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::super::json::{self, JsonErrors, Mode};
+use super::super::BodyErrors;
+use super::super::json::{self, Mode};
 use super::super::load::load_from;
 use super::super::{
     DataPath, Fields, Kind, Node, PathErrorKind, Schema, ValidationErrorKind, diff, validate, validate_input,
@@ -25,7 +26,7 @@ fn store() -> Arc<Fields> {
     json::parse(*OPS, None, text, Mode::Strict).unwrap()
 }
 
-fn input(operation: &DataPath, body: &str) -> Result<Arc<Fields>, JsonErrors> {
+fn input(operation: &DataPath, body: &str) -> Result<Arc<Fields>, BodyErrors> {
     json::parse_input(*OPS, operation, body.as_bytes(), Mode::Strict)
 }
 

@@ -1,6 +1,7 @@
 //! Every type: what is accepted, in which form it is kept and written, what is refused.
 
-use super::super::json::{self, JsonErrorKind, Mode};
+use super::super::BodyErrorKind;
+use super::super::json::{self, Mode};
 use super::super::testing::sample;
 use super::super::{DataPath, lexical};
 
@@ -13,7 +14,7 @@ fn pod_member(mode: Mode, member: &str, value: &str) -> Result<String, String> {
     let path = DataPath::parse_rfc8040(schema, &format!("test:coe/pods={UID}")).unwrap();
     let node = json::parse_resource(schema, &path, body.as_bytes(), mode).map_err(|errors| {
         let error = &errors.0[0];
-        let of_syntax = error.kind == JsonErrorKind::MalformedMessage;
+        let of_syntax = error.kind == BodyErrorKind::MalformedMessage;
         assert!(of_syntax || error.path.contains(&format!("pods[uid='{UID}']")), "{errors}");
         errors.0[0].message.clone()
     })?;

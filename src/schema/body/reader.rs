@@ -3,23 +3,32 @@
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
 
-use super::read::Mode;
-use super::{JsonError, JsonErrorKind, JsonErrors};
+use super::{BodyError, BodyErrorKind, BodyErrors};
 use crate::schema::lexical::Rigour;
+use crate::schema::names::NameError;
 use crate::schema::{DataPath, ModuleId, Schema, SchemaId};
+
+/// How closely a body must follow RFC 7951 or RFC 7950.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// To the letter (a redundant module prefix is the one thing forgiven).
+    Strict,
+    /// As old clients of OpenDaylight send it: quoted numbers and booleans, any prefixes, empty optional values.
+    Lenient,
+}
 
 /// So many faults are collected before reading stops.
 const MOST_ERRORS: usize = 20;
 
 /// What serde is told when reading stops early; the faults themselves are in [`Reader::errors`].
-const STOP: &str = "too many faults";
+pub const STOP: &str = "too many faults";
 
 pub struct Reader<'a> {
     pub schema: &'a Schema,
     pub mode: Mode,
     /// The resource that the body is about.
     pub base: &'a DataPath,
-    pub errors: RefCell<Vec<JsonError>>,
+    pub errors: RefCell<Vec<BodyError>>,
 }
 
 /// A place in the body, as a chain to the base of the reader.
@@ -48,11 +57,11 @@ impl<'a> Reader<'a> {
     pub fn fault<E: serde::de::Error>(
         &self,
         at: Option<&At<'_>>,
-        kind: JsonErrorKind,
+        kind: BodyErrorKind,
         message: String,
     ) -> Result<(), E> {
         let mut errors = self.errors.borrow_mut();
-        errors.push(JsonError { kind, path: self.path(at), message });
+        errors.push(BodyError { kind, path: self.path(at), message });
         if errors.len() < MOST_ERRORS { Ok(()) } else { Err(E::custom(STOP)) }
     }
 
@@ -98,33 +107,27 @@ impl<'a> Reader<'a> {
         if text.is_empty() { "/".into() } else { text }
     }
 
-    /// The result of reading, with serde's own verdict on the syntax put first.
-    pub fn finish<T>(self, outcome: Result<Option<T>, serde_json::Error>) -> Result<T, JsonErrors> {
+    /// Records a name that is no child.
+    pub fn unknown<E: serde::de::Error>(&self, at: Option<&At<'_>>, error: &NameError) -> Result<(), E> {
+        let kind = match error {
+            NameError::Namespace(_) => BodyErrorKind::UnknownNamespace,
+            NameError::Unknown(_) => BodyErrorKind::UnknownElement,
+        };
+        self.fault(at, kind, error.message().to_owned())
+    }
+
+    /// The result of reading, with what is wrong with the syntax put first.
+    pub fn finish<T>(self, read: Option<T>, broken: Option<BodyError>) -> Result<T, BodyErrors> {
         let mut errors = self.errors.into_inner();
-        match outcome {
-            Ok(Some(value)) if errors.is_empty() => return Ok(value),
-            Ok(_) => {}
-            Err(error) => {
-                let text = error.to_string();
-                if !text.starts_with(STOP) {
-                    let deep = text.starts_with("recursion limit");
-                    let (kind, message) = if deep {
-                        (JsonErrorKind::TooBig, format!("the body is nested too deeply ({text}); flatten it"))
-                    } else {
-                        let hint = "check that the whole body arrived and is UTF-8 JSON";
-                        (
-                            JsonErrorKind::MalformedMessage,
-                            format!("the body is not valid JSON: {text}; {hint}"),
-                        )
-                    };
-                    errors.insert(0, JsonError { kind, path: "/".into(), message });
-                }
-            }
+        match (read, broken) {
+            (Some(value), None) if errors.is_empty() => return Ok(value),
+            (_, Some(broken)) => errors.insert(0, broken),
+            _ => {}
         }
         if errors.is_empty() {
-            let message = "the body holds no data for this resource; send the resource as JSON".into();
-            errors.push(JsonError { kind: JsonErrorKind::MissingElement, path: "/".into(), message });
+            let message = "the body holds no data for this resource; send the resource".into();
+            errors.push(BodyError { kind: BodyErrorKind::MissingElement, path: "/".into(), message });
         }
-        Err(JsonErrors(errors))
+        Err(BodyErrors(errors))
     }
 }
