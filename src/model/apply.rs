@@ -12,7 +12,7 @@ use super::interface::{Interface, InterfaceId};
 use super::rows::{Bridge, K8sNode, Lease, Network, Pod, Port, PortId, Row};
 use super::spans::{Elan, Switch, TunnelPort, Vpn};
 use super::touched::Touched;
-use crate::net::{Dpid, ElanTag, LportTag, Vni, VpnId};
+use crate::net::{Dpid, ElanTag, LportTag, OfPort, Vni, VpnId};
 
 /// Everything forwarding depends on, in memory, with indices.
 #[derive(Debug, Default)]
@@ -26,6 +26,7 @@ pub struct Model {
 
     pub(super) nodes_by_address: BTreeMap<IpAddr, BTreeSet<Arc<str>>>,
     pub(super) ports_by_iface: BTreeMap<Arc<str>, BTreeSet<PortId>>,
+    pub(super) ports_by_number: BTreeMap<(Arc<str>, OfPort), BTreeSet<Arc<str>>>,
     pub(super) tunnel_ports: BTreeSet<PortId>,
     pub(super) bridges_by_dpid: BTreeMap<Dpid, BTreeSet<Arc<str>>>,
     pub(super) interfaces_by_network_id: BTreeMap<Arc<str>, BTreeSet<InterfaceId>>,
@@ -141,6 +142,16 @@ impl Model {
         if before.as_ref() == after {
             return;
         }
+        for (port, comes) in [(before.as_ref(), false), (after, true)] {
+            let Some(port) = port else { continue };
+            let number = (id.node_id.clone(), port.ofport);
+            if comes {
+                self.ports_by_number.entry(number.clone()).or_default().insert(id.name.clone());
+            } else {
+                remove_from(&mut self.ports_by_number, &number, &id.name);
+            }
+            work.touched.port_numbers.insert(number);
+        }
         let iface = |port: Option<&Port>| port.and_then(|port| port.iface_id.clone());
         let tunnel = |port: Option<&Port>| port.is_some_and(|port| port.is_tunnel);
         let (was, is) = (iface(before.as_ref()), iface(after));
@@ -204,6 +215,7 @@ impl Model {
             work.touched.switches.insert(dpid);
             for switch in [before.as_ref(), after].into_iter().flatten() {
                 for port in self.ports_of(&switch.node_id) {
+                    work.touched.port_numbers.insert((switch.node_id.clone(), port.ofport));
                     if let Some(name) = &port.iface_id {
                         self.mark_name(name, work);
                     }
@@ -245,7 +257,7 @@ impl Model {
                 }
                 Pool::Vpn => {
                     if let Some(vpn) = self.vpns.get_mut(&key) {
-                        vpn.id = Some(VpnId(id));
+                        vpn.set_id(VpnId(id));
                         work.touched.vpns.insert(key.clone());
                         work.touched.vpn_spans.extend(vpn.members.keys().map(|dpid| (key.clone(), *dpid)));
                     }

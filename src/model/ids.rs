@@ -19,6 +19,9 @@ pub enum Pool {
 /// Key of the logical port tag that the tunnel ports of all switches share. No interface name is without a colon.
 pub const TUNNEL_LPORT_KEY: &str = "tunnel";
 
+/// Where VPN ids start. Source: netvirt, `vpnservices`.
+pub const FIRST_VPN_ID: u32 = 100_000;
+
 /// Pool and key together.
 pub type IdKey = (Pool, Arc<str>);
 

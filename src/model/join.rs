@@ -65,9 +65,12 @@ impl Model {
             work.touched.elans.insert(identity.elan.clone());
         }
         if !self.vpns.contains_key(&identity.vpn) {
-            let id = self.ids.acquire(allocator, Pool::Vpn, &identity.vpn).map(VpnId);
-            let l3_vni = self.ids.acquire(allocator, Pool::Vni, &l3_vni_key(&identity.vpn)).map(Vni);
-            self.vpns.insert(identity.vpn.clone(), Vpn { id, l3_vni, ..Vpn::default() });
+            let mut vpn = Vpn::default();
+            if let Some(id) = self.ids.acquire(allocator, Pool::Vpn, &identity.vpn) {
+                vpn.set_id(VpnId(id));
+            }
+            vpn.l3_vni = self.ids.acquire(allocator, Pool::Vni, &l3_vni_key(&identity.vpn)).map(Vni);
+            self.vpns.insert(identity.vpn.clone(), vpn);
             work.touched.vpns.insert(identity.vpn.clone());
         }
         if let Some(elan) = self.elans.get_mut(&identity.elan) {

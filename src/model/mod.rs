@@ -26,7 +26,7 @@ mod view;
 pub use apply::Model;
 pub use claims::{Claim, Claimant};
 pub use conflict::Conflict;
-pub use ids::{Allocator, IdKey, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
+pub use ids::{Allocator, FIRST_VPN_ID, IdKey, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
 pub use interface::{Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
 pub use names::identity;
 pub use read::Reader;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::ids::FIRST_VPN_ID;
 use super::interface::InterfaceId;
 use super::rows::NetworkType;
 use crate::net::{Dpid, ElanTag, LportTag, MacAddr, OfPort, Vni, VpnId};
@@ -29,6 +30,8 @@ pub struct Elan {
 pub struct Vpn {
     /// Absent only while the pool of ids is used up.
     pub id: Option<VpnId>,
+    /// Route distinguisher, `100:1` for the first id: the key of a VPN's routes.
+    pub rd: Option<Arc<str>>,
     /// Absent only while the pool of VNIs is used up.
     pub l3_vni: Option<Vni>,
     pub interfaces: BTreeSet<InterfaceId>,
@@ -77,7 +80,16 @@ impl Chunk {
     }
 }
 
+/// The number before the colon of all our route distinguishers. Source: netvirt, `opendaylight-rd-ranges`.
+const ROUTE_DISTINGUISHER_ADMIN: u32 = 100;
+
 impl Vpn {
+    pub(super) fn set_id(&mut self, id: VpnId) {
+        let number = id.0.wrapping_sub(FIRST_VPN_ID).wrapping_add(1);
+        self.id = Some(id);
+        self.rd = Some(format!("{ROUTE_DISTINGUISHER_ADMIN}:{number}").into());
+    }
+
     /// The router address's MAC in this VPN, the same on every switch: `02:c0:e5` and the VPN id.
     pub fn gateway_mac(&self) -> Option<MacAddr> {
         let [_, high, middle, low] = self.id?.0.to_be_bytes();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::interface::InterfaceId;
 use super::spans::Chunk;
-use crate::net::Dpid;
+use crate::net::{Dpid, OfPort};
 
 /// Everything that may look different after a commit. A thing that has gone is named, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Touched {
     pub floods: BTreeSet<(Arc<str>, Dpid)>,
     /// Gateways (VPN and address) that came or went.
     pub gateways: BTreeSet<(Arc<str>, Ipv4Addr)>,
+    /// Port numbers of a bridge (its node id) whose port came, went or changed.
+    pub port_numbers: BTreeSet<(Arc<str>, OfPort)>,
     /// Switches that came or went, or whose tunnel address or port changed.
     pub switches: BTreeSet<Dpid>,
 }

@@ -9,7 +9,7 @@ use super::claims::Claim;
 use super::interface::{Interface, InterfaceId};
 use super::rows::Pod;
 use super::spans::{Elan, Switch, TunnelPort, Vpn};
-use crate::net::{Dpid, LportTag};
+use crate::net::{Dpid, LportTag, OfPort};
 
 /// What it takes to send to another switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,13 @@ impl Model {
     /// The tunnel port of a switch and its logical port tag.
     pub fn tunnel(&self, dpid: Dpid) -> Option<(LportTag, &TunnelPort)> {
         Some((self.tunnel_lport?, self.switches.get(&dpid)?.tunnel.as_ref()?))
+    }
+
+    /// The port of a switch that has this number, and the switch. Of two (for a moment) the first by name.
+    pub fn port_numbered(&self, node_id: &Arc<str>, ofport: OfPort) -> Option<(Dpid, &Arc<str>)> {
+        let dpid = self.bridges.get(node_id)?.dpid;
+        self.switches.get(&dpid).filter(|switch| switch.node_id == *node_id)?;
+        Some((dpid, self.ports_by_number.get(&(node_id.clone(), ofport))?.first()?))
     }
 
     /// The interface with this name.

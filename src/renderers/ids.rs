@@ -1,6 +1,6 @@
 //! The pools that numbers come from.
 
-use crate::model::Pool;
+use crate::model::{FIRST_VPN_ID, Pool};
 
 /// Name and range of a pool. Names as in genius and netvirt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct PoolRange {
 pub const POOLS: [PoolRange; 4] = [
     PoolRange { pool: Pool::Interfaces, name: "interfaces", first: 1, last: 65_535 },
     PoolRange { pool: Pool::Elan, name: "elan.ids.pool", first: 5_000, last: 65_000 },
-    PoolRange { pool: Pool::Vpn, name: "vpnservices", first: 100_000, last: 130_000 },
+    PoolRange { pool: Pool::Vpn, name: "vpnservices", first: FIRST_VPN_ID, last: 130_000 },
     PoolRange { pool: Pool::Vni, name: "opendaylight-vni-ranges", first: 70_000, last: 99_999 },
 ];
 

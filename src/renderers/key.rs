@@ -3,7 +3,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use crate::model::{Chunk, InterfaceId, Model, Touched};
-use crate::net::Dpid;
+use crate::net::{Dpid, OfPort};
 
 /// A thing that a renderer renders on its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,6 +18,10 @@ pub enum Key {
     Chunk(Chunk),
     /// A router address of a VPN.
     Gateway(Arc<str>, Ipv4Addr),
+    /// From one switch to another.
+    Tunnel(Dpid, Dpid),
+    /// A port number of a bridge, by the bridge's node id.
+    PortNumber(Arc<str>, OfPort),
 }
 
 impl fmt::Display for Key {
@@ -32,6 +36,8 @@ impl fmt::Display for Key {
             Key::VpnOnSwitch(name, dpid) => write!(f, "vpn {name} on {dpid}"),
             Key::Chunk(chunk) => write!(f, "chunk {} of elan {} on {}", chunk.number, chunk.elan, chunk.dpid),
             Key::Gateway(vpn, address) => write!(f, "gateway {address} of vpn {vpn}"),
+            Key::Tunnel(from, to) => write!(f, "tunnel from {from} to {to}"),
+            Key::PortNumber(node_id, number) => write!(f, "port {number} of {node_id}"),
         }
     }
 }

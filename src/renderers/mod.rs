@@ -82,7 +82,11 @@ fn deriving(schema: &Schema) -> Vec<Box<dyn Renderer>> {
     vec![
         Box::new(coe::Coe::new(schema)),
         Box::new(interface::InterfaceStates::new(schema)),
+        Box::new(interface::Services::new(schema)),
+        Box::new(interface::Inventory::new(schema)),
         Box::new(tunnel::TunnelStates::new(schema)),
+        Box::new(elan::ElanMembers::new(schema)),
         Box::new(vpn::Prefixes::new(schema)),
+        Box::new(vpn::Routes::new(schema)),
     ]
 }

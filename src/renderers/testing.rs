@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use super::all;
 use super::difference::Changes;
-use super::switching;
 use super::workshop::Workshop;
+use crate::datastore::Store;
 use crate::model::{
     AllocationPool, Allocator, Bridge, InterfaceId, K8sNode, Lease, Network, NetworkType, Pod, PodInterface,
     Pool, Port, PortId, Reason, Row,
 };
 use crate::net::{Dpid, MacAddr, OfPort};
 use crate::pipeline::{Delta, SwitchTables};
+use crate::schema::{DataPath, Fields, Parents, builtin, json, tree};
 
 /// Ids for tests: lowest free first, no rest after release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,15 +53,18 @@ pub struct World {
     pub ids: TestIds,
     /// What the switches were told, put together from the differences alone.
     pub told: BTreeMap<Dpid, SwitchTables>,
+    /// The derived layers of config and operational, put together from the differences alone.
+    pub derived: [Arc<Fields>; 2],
 }
 
 impl Default for World {
     fn default() -> World {
         World {
             rows: BTreeMap::new(),
-            workshop: Workshop::new(switching()),
+            workshop: Workshop::new(all(builtin())),
             ids: TestIds::default(),
             told: BTreeMap::new(),
+            derived: <[Arc<Fields>; 2]>::default(),
         }
     }
 }
@@ -76,7 +81,14 @@ impl World {
                 self.rows.insert(key, row.clone());
             }
         }
-        let changes: Changes = self.workshop.apply(rows, &mut self.ids).finish();
+        let mut changes: Changes = self.workshop.apply(rows, &mut self.ids).finish();
+        for edit in changes.take_edits() {
+            let layer = &mut self.derived[usize::from(edit.store == Store::Operational)];
+            *layer = match edit.node {
+                Some(node) => tree::put(layer, builtin(), &edit.path, node, Parents::Create).unwrap(),
+                None => tree::remove(layer, builtin(), &edit.path).unwrap(),
+            };
+        }
         let deltas = changes.deltas();
         for (dpid, delta) in &deltas {
             self.told.entry(*dpid).or_default().apply(delta);
@@ -88,6 +100,16 @@ impl World {
     pub fn with(mut self, rows: impl IntoIterator<Item = Row>) -> World {
         self.put(rows);
         self
+    }
+
+    /// What clients read below a path of the derived layers, as JSON; empty where there is nothing.
+    pub fn read(&self, store: Store, path: &str) -> String {
+        let path = DataPath::parse_rfc8040(builtin(), path).unwrap();
+        let layer = &self.derived[usize::from(store == Store::Operational)];
+        let Some(node) = tree::get(layer, &path) else { return String::new() };
+        let mut text = Vec::new();
+        json::write_resource(builtin(), &path, &node, &mut text);
+        String::from_utf8(text).unwrap()
     }
 
     /// The same rows and ids, rendered in one go in another order.

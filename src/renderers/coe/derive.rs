@@ -6,7 +6,7 @@ use super::super::Rendered;
 use super::super::nodes::Build;
 use super::Coe;
 use crate::datastore::Store;
-use crate::model::{Identity, Interface, InterfaceId, Model, NetworkType, Pool};
+use crate::model::{Identity, Interface, InterfaceId, Model, NetworkType};
 use crate::net::{Dpid, VpnId};
 use crate::schema::Value;
 
@@ -18,8 +18,6 @@ const L3: i32 = 0;
 const V4_SUBNET: i32 = 0;
 /// `adjacency_type`: primary-adjacency. Source: odl-l3vpn.
 const PRIMARY_ADJACENCY: i32 = 0;
-/// The number before the colon of all our route distinguishers. Source: netvirt, `opendaylight-rd-ranges`.
-const ROUTE_DISTINGUISHER_ADMIN: u32 = 100;
 
 impl Coe {
     /// A pod without interfaces has nothing else to carry its status.
@@ -125,7 +123,7 @@ impl Coe {
     pub(super) fn vpn(&self, name: &Arc<str>, model: &Model, out: &mut Rendered) {
         let names = &self.names;
         let Some(vpn) = model.vpn(name) else { return };
-        let distinguisher = vpn.id.map(route_distinguisher);
+        let distinguisher = vpn.rd.clone().map(Value::Text);
         let (path, build) = names.vpn_instance.entry([text(name)]);
         let family = Build::default().leaf_list(names.route_distinguisher, distinguisher.clone());
         let node = build
@@ -146,12 +144,6 @@ impl Coe {
             .leaf(names.vpn_id_to_name_external, Value::Bool(true));
         out.node(Store::Config, path, node.node());
     }
-}
-
-/// One route distinguisher for each VPN, `100:1` for the first.
-fn route_distinguisher(VpnId(id): VpnId) -> Value {
-    let number = id - Pool::Vpn.range().first + 1;
-    Value::text(format!("{ROUTE_DISTINGUISHER_ADMIN}:{number}"))
 }
 
 fn text(text: &Arc<str>) -> Value {

@@ -7,6 +7,8 @@
 //! | pod interface   | ietf `interface`, `elan-interface`, `vpn-interface`, `pod-identifier`, its status         |
 //! | pod             | its status while it has no interface                                                      |
 
+use std::sync::Arc;
+
 mod derive;
 mod names;
 mod status;
@@ -15,7 +17,7 @@ use names::Names;
 
 use super::key::touched_interfaces;
 use super::{Key, Rendered, Renderer};
-use crate::model::{Model, Touched};
+use crate::model::{InterfaceId, Model, Touched};
 use crate::schema::Schema;
 
 /// The feature.
@@ -35,9 +37,15 @@ impl Renderer for Coe {
         "coe"
     }
 
-    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
         touched_interfaces(touched, keys);
-        keys.extend(touched.pods.iter().cloned().map(Key::Pod));
+        for uid in &touched.pods {
+            keys.push(Key::Pod(uid.clone()));
+            // Their status shows what the pod is called, even while nothing else follows from it.
+            let interfaces = model.pod(uid).into_iter().flat_map(|pod| &pod.interfaces);
+            let id = |uid: &Arc<str>, of: &Arc<str>| InterfaceId { pod: of.clone(), uid: uid.clone() };
+            keys.extend(interfaces.map(|interface| Key::Interface(id(&interface.uid, uid))));
+        }
         keys.extend(touched.elans.iter().cloned().map(Key::Elan));
         keys.extend(touched.vpns.iter().cloned().map(Key::Vpn));
     }

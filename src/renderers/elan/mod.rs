@@ -7,8 +7,11 @@
 //! Nothing is learned: pods' addresses are configuration. The local broadcast group of an ELAN on a switch holds
 //! chunks of at most 64 ports, so that one more pod changes one small group.
 
+mod derive;
 mod flows;
 mod groups;
+
+pub use derive::ElanMembers;
 
 use super::key::{elans_respanned, interfaces_of_elan, touched_interfaces};
 use super::{Key, Rendered, Renderer};

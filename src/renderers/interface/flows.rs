@@ -13,14 +13,15 @@ const POD_PORT: u16 = 4;
 /// Tunnel ports beat pod ports, should both have a number for a moment.
 const TUNNEL_PORT: u16 = 5;
 /// All services of the dispatcher: their matches never overlap.
-const SERVICE: u16 = 10;
+pub(super) const SERVICE: u16 = 10;
 /// The default egress service; an egress policy in front of it comes at 6. Source: genius, service index 9.
 const DEFAULT_EGRESS: u16 = 9;
 
 /// What table 0 leaves for the first service.
 const FIRST: u8 = 0;
-/// Service indices of the dispatcher; that of DHCP would be 5, but it is always the first and so matches 0.
+/// Service indices of the dispatcher; that of DHCP is never met, since it is always the first and so matches 0.
 /// Source: netvirt stable/neon.
+const DHCP_SERVICE: u8 = 5;
 const L3VPN: u8 = 9;
 const ELAN: u8 = 11;
 /// After the last service: no flow has it, so what falls through is dropped.
@@ -47,6 +48,12 @@ pub(super) fn tunnel_ingress(ofport: OfPort, port: LportTag, owner: &Owned) -> F
         .write_metadata(Metadata::new().lport(port).split_horizon(true))
         .goto(INTERNAL_TUNNEL)
         .owned_by(owner)
+}
+
+/// The services of [`dispatch`] by priority.
+pub(super) fn services(dhcp: bool) -> Vec<(u8, &'static str)> {
+    let dhcp = dhcp.then_some((DHCP_SERVICE, "dhcp"));
+    dhcp.into_iter().chain([(L3VPN, "l3vpn"), (ELAN, "elan")]).collect()
 }
 
 /// The chain of services of a pod: the first one matches index 0, each writes the index of the next.

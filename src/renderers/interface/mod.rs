@@ -4,12 +4,16 @@
 //! in_port ─► 0 lport ─► 17 dispatcher ─► dhcp 60 · l3vpn 19 · elan 43        reg6 ─► 220 ─► output
 //!            └ tunnel port ─► 36
 //! ```
-//! Tables 0, 17 and 220; derived: `interfaces-state`.
+//! Tables 0, 17 and 220; derived: `interfaces-state`, the services of table 17, the switches' inventory.
 
 mod derive;
 mod flows;
+mod inventory;
+mod services;
 
 pub use derive::InterfaceStates;
+pub use inventory::Inventory;
+pub use services::Services;
 
 use super::key::touched_interfaces;
 use super::{Key, Rendered, Renderer};

@@ -1,6 +1,7 @@
 //! Laws over arbitrary edit sequences.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -8,6 +9,7 @@ use super::super::testing::*;
 use crate::model::{Model, Pool, Port, Row};
 use crate::net::{Dpid, OfPort};
 use crate::pipeline::{SwitchTables, golden};
+use crate::schema::{Fields, builtin, diff};
 
 /// Small ranges, so that edits meet.
 const NAMES: [&str; 4] = ["p1", "p2", "p3", "p4"];
@@ -127,6 +129,14 @@ fn differences(left: &BTreeMap<Dpid, SwitchTables>, right: &BTreeMap<Dpid, Switc
     only_left.chain(right.difference(&left).map(|line| format!("\n> {line}"))).collect()
 }
 
+/// What two derived layers have differently.
+fn derived_differences(left: &Arc<Fields>, right: &Arc<Fields>) -> String {
+    let found = diff(builtin(), left, right);
+    let lines =
+        found.iter().map(|(path, a, b)| format!("\n{}\n  < {a:?}\n  > {b:?}", path.display(builtin())));
+    lines.collect()
+}
+
 fn tables(world: &World) -> BTreeMap<Dpid, SwitchTables> {
     world.workshop.tables()
 }
@@ -134,13 +144,19 @@ fn tables(world: &World) -> BTreeMap<Dpid, SwitchTables> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Incremental equals from-scratch, in any order of rows; what the switches were told is what they should hold.
+    /// Incremental equals from-scratch, in any order of rows; what the switches were told is what they should hold,
+    /// and what clients read is what is derived.
     #[test]
     fn the_network_is_a_function_of_the_data(history in any_history()) {
         let mut world = World::default();
         for rows in history {
             world.put(rows);
             prop_assert_eq!(differences(&tables(&world), &world.told), "");
+        }
+        for rebuilt in [world.rebuilt(false), world.rebuilt(true)] {
+            for (layer, (left, right)) in world.derived.iter().zip(&rebuilt.derived).enumerate() {
+                prop_assert_eq!(derived_differences(left, right), "", "layer {}", layer);
+            }
         }
         prop_assert_eq!(differences(&tables(&world), &tables(&world.rebuilt(false))), "");
         prop_assert_eq!(differences(&tables(&world), &tables(&world.rebuilt(true))), "");
@@ -173,6 +189,7 @@ proptest! {
         prop_assert!(world.told.is_empty());
         prop_assert!(world.ids.held.is_empty(), "{:?}", world.ids.held);
         prop_assert_eq!(world.workshop.items().count(), 0);
+        prop_assert_eq!(&world.derived, &<[Arc<Fields>; 2]>::default());
         prop_assert_eq!(format!("{:?}", world.workshop.model), format!("{:?}", Model::default()));
     }
 

@@ -53,7 +53,13 @@ fn a_pod_is_seen_under_all_its_names() {
         (Operational, "coeus-status:objects", r#""state":"desired""#),
         (Operational, "coeus-status:objects", "gateway 10.11.1.1 is assumed"),
         (Operational, "id-manager:id-pools", r#""id-key":"blue:p1","id-value":[2]"#),
-        (Operational, "itm-state:tunnels_state", r#""tep-ip":"192.168.56.11""#),
+        (Config, "itm-state:dpn-endpoints", r#""ip-address":"192.168.56.11""#),
+        (
+            Operational,
+            "opendaylight-inventory:nodes",
+            r#""id":"openflow:1:10","flow-node-inventory:port-number":"10""#,
+        ),
+        (Config, "odl-fib:fibEntries", r#""destPrefix":"10.11.1.10/32","origin":"l""#),
         (Operational, "odl-l3vpn:vpn-interface-op-data", r#""gateway-mac-address":"02:c0:e5:01:86:a0""#),
     ] {
         let text = of(store, path);
@@ -192,8 +198,7 @@ fn every_kind_of_edit_is_seen() {
     for (store, path, body) in edits {
         let before = mini.engine.desired();
         let derived = |mini: &Mini| {
-            let pages = ["coeus-status:objects", "itm-state:tunnels_state"];
-            pages.map(|page| mini.get(Operational, page))
+            [mini.get(Operational, "coeus-status:objects"), mini.get(Config, "itm-state:dpn-endpoints")]
         };
         let status = derived(&mini);
         if body.is_empty() {

@@ -1,66 +1,135 @@
-//! `tunnels_state`: one entry a switch, since one flow-based port serves all remote switches.
+//! Tunnel endpoints (`dpn-endpoints`) and the tunnels between them (`tunnels_state`, `dpn-teps-state`).
+//!
+//! One flow-based port serves all remote switches, so a tunnel is a pair of endpoints and no port of its own. It is
+//! named by them: `tun-<datapath id>-<datapath id>`, in decimal as in node ids.
 
-use super::super::nodes::{Build, ListAt};
+use super::super::nodes::{Build, InnerList, ListAt};
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Model, Touched, identity};
 use crate::net::Dpid;
-use crate::schema::{IdentityId, Schema, SchemaId, Value};
+use crate::schema::{IdentityId, Node, Schema, SchemaId, Value};
 
-/// `oper-state`: up. Source: itm-state, `tunnel-oper-status`.
+/// `oper-state`. Source: itm-state, `tunnel-oper-status`.
 const UP: i32 = 0;
+const DOWN: i32 = 1;
 
 /// The feature's derived nodes.
 pub struct TunnelStates {
+    endpoints: ListAt,
+    endpoint: InnerList,
+    interface_name: SchemaId,
     tunnel: ListAt,
     oper_state: SchemaId,
-    src_info: SchemaId,
-    tep_device_type: SchemaId,
-    tep_device_id: SchemaId,
-    tep_ip: SchemaId,
+    source: End,
+    destination: End,
     transport_type: SchemaId,
     port_number: SchemaId,
     if_index: SchemaId,
+    sources: ListAt,
+    source_tunnel_type: SchemaId,
+    source_address: SchemaId,
+    remotes: InnerList,
+    tunnel_name: SchemaId,
+    monitored: SchemaId,
+    is_internal: SchemaId,
     vxlan: Option<IdentityId>,
     internal: Option<IdentityId>,
+}
+
+/// `src-info` or `dst-info`.
+struct End {
+    container: SchemaId,
+    device_type: SchemaId,
+    device_id: SchemaId,
+    address: SchemaId,
 }
 
 impl TunnelStates {
     /// # Panics
     /// When the models lack a node: they are part of the program.
     pub fn new(schema: &Schema) -> TunnelStates {
-        let id = |leaf: &str| schema.resolve(&format!("/itm-state:tunnels_state/state-tunnel-list/{leaf}"));
+        const ENDPOINT: &str = "/itm-state:dpn-endpoints/DPN-TEPs-info";
+        const TUNNEL: &str = "/itm-state:tunnels_state/state-tunnel-list";
+        const SOURCE: &str = "/itm-state:dpn-teps-state/dpns-teps";
+        let id = |path: String| schema.resolve(&path);
+        let end = |name: &str| End {
+            container: id(format!("{TUNNEL}/{name}")),
+            device_type: id(format!("{TUNNEL}/{name}/tep-device-type")),
+            device_id: id(format!("{TUNNEL}/{name}/tep-device-id")),
+            address: id(format!("{TUNNEL}/{name}/tep-ip")),
+        };
         TunnelStates {
-            tunnel: ListAt::new(schema, "/itm-state:tunnels_state/state-tunnel-list"),
-            oper_state: id("oper-state"),
-            src_info: id("src-info"),
-            tep_device_type: id("src-info/tep-device-type"),
-            tep_device_id: id("src-info/tep-device-id"),
-            tep_ip: id("src-info/tep-ip"),
-            transport_type: id("transport-type"),
-            port_number: id("port-number"),
-            if_index: id("if-index"),
+            endpoints: ListAt::new(schema, ENDPOINT),
+            endpoint: InnerList::new(schema, &format!("{ENDPOINT}/tunnel-end-points")),
+            interface_name: id(format!("{ENDPOINT}/tunnel-end-points/interface-name")),
+            tunnel: ListAt::new(schema, TUNNEL),
+            oper_state: id(format!("{TUNNEL}/oper-state")),
+            source: end("src-info"),
+            destination: end("dst-info"),
+            transport_type: id(format!("{TUNNEL}/transport-type")),
+            port_number: id(format!("{TUNNEL}/port-number")),
+            if_index: id(format!("{TUNNEL}/if-index")),
+            sources: ListAt::new(schema, SOURCE),
+            source_tunnel_type: id(format!("{SOURCE}/tunnel-type")),
+            source_address: id(format!("{SOURCE}/ip-address")),
+            remotes: InnerList::new(schema, &format!("{SOURCE}/remote-dpns")),
+            tunnel_name: id(format!("{SOURCE}/remote-dpns/tunnel-name")),
+            monitored: id(format!("{SOURCE}/remote-dpns/monitoring-enabled")),
+            is_internal: id(format!("{SOURCE}/remote-dpns/internal")),
             vxlan: identity(schema, "odl-interface", "tunnel-type-vxlan"),
             internal: identity(schema, "itm-state", "tep-type-internal"),
         }
     }
 
-    /// The tunnel port of a switch, once it has one and an address.
-    fn tunnel_state(&self, dpid: Dpid, model: &Model, out: &mut Rendered) {
-        let Some((lport, port)) = model.tunnel(dpid) else { return };
-        let Some(address) = model.switch(dpid).and_then(|switch| switch.local_ip) else { return };
-        let (path, build) = self.tunnel.entry([Value::text(format!("{}:{}", dpid.node_id(), port.name))]);
-        let source = Build::default()
-            .leaf_if(self.tep_device_type, self.internal.map(Value::Identity))
-            .leaf(self.tep_device_id, Value::text(dpid.0.to_string()))
-            .leaf(self.tep_ip, Value::text(address.to_string()));
+    /// A switch that has a tunnel address. The list of its remote ends stands beside the address, hence a node apart.
+    fn endpoint(&self, dpid: Dpid, model: &Model, out: &mut Rendered) {
+        let (Some(switch), Some(vxlan)) = (model.switch(dpid), self.vxlan) else { return };
+        let Some(address) = switch.local_ip.map(|address| Value::text(address.to_string())) else { return };
+        let (path, build) = self.endpoints.entry([Value::Uint(dpid.0)]);
+        let port = switch.tunnel.as_ref().map(|port| Value::Text(port.name.clone()));
+        let endpoint = self.endpoint.only([address.clone(), Value::Identity(vxlan)], |endpoint| {
+            endpoint.leaf_if(self.interface_name, port)
+        });
+        out.node(Store::Config, path, build.child(endpoint).node());
+        let (path, build) = self.sources.entry([Value::Uint(dpid.0)]);
+        let address_path = path.clone().child(self.source_address);
+        let node = build.leaf(self.source_tunnel_type, Value::Identity(vxlan)).node();
+        out.node(Store::Config, path, node);
+        out.node(Store::Config, address_path, Node::Leaf(address));
+    }
+
+    /// The tunnel between two endpoints. It is up once both have their port.
+    fn tunnel(&self, from: Dpid, to: Dpid, model: &Model, out: &mut Rendered) {
+        let Some((source, destination)) = model.switch(from).zip(model.switch(to)) else { return };
+        let Some(addresses) = source.local_ip.zip(destination.local_ip) else { return };
+        let name = Value::text(format!("tun-{}-{}", from.0, to.0));
+        let remote = self.sources.inner([Value::Uint(from.0)]);
+        let (path, build) = self.remotes.entry(remote, [Value::Uint(to.0)]);
         let node = build
-            .leaf(self.oper_state, Value::Enum(UP))
-            .container(self.src_info, source)
-            .leaf_if(self.transport_type, self.vxlan.map(Value::Identity))
-            .leaf(self.port_number, Value::text(port.ofport.to_string()))
-            .leaf(self.if_index, Value::Uint(lport.0.into()));
-        out.node(Store::Operational, path, node.node());
+            .leaf(self.tunnel_name, name.clone())
+            .leaf(self.monitored, Value::Bool(false))
+            .leaf(self.is_internal, Value::Bool(true));
+        out.node(Store::Config, path, node.node());
+        let end = |end: &End, dpid: Dpid, address: std::net::Ipv4Addr| {
+            Build::default()
+                .leaf_if(end.device_type, self.internal.map(Value::Identity))
+                .leaf(end.device_id, Value::text(dpid.0.to_string()))
+                .leaf(end.address, Value::text(address.to_string()))
+        };
+        let ports = model.tunnel(from).zip(model.tunnel(to));
+        let (path, mut build) = self.tunnel.entry([name]);
+        build = build
+            .leaf(self.oper_state, Value::Enum(if ports.is_some() { UP } else { DOWN }))
+            .container(self.source.container, end(&self.source, from, addresses.0))
+            .container(self.destination.container, end(&self.destination, to, addresses.1))
+            .leaf_if(self.transport_type, self.vxlan.map(Value::Identity));
+        if let Some((lport, port)) = model.tunnel(from) {
+            build = build
+                .leaf(self.port_number, Value::text(port.ofport.to_string()))
+                .leaf(self.if_index, Value::Uint(lport.0.into()));
+        }
+        out.node(Store::Operational, path, build.node());
     }
 }
 
@@ -69,13 +138,21 @@ impl Renderer for TunnelStates {
         "tunnel"
     }
 
-    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
-        keys.extend(touched.switches.iter().copied().map(Key::Switch));
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+        for dpid in &touched.switches {
+            keys.push(Key::Switch(*dpid));
+            let others = model.switches().map(|(other, _)| other).chain(touched.switches.iter().copied());
+            for other in others.filter(|other| other != dpid) {
+                keys.extend([Key::Tunnel(*dpid, other), Key::Tunnel(other, *dpid)]);
+            }
+        }
     }
 
     fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
-        if let Key::Switch(dpid) = key {
-            self.tunnel_state(*dpid, model, out);
+        match key {
+            Key::Switch(dpid) => self.endpoint(*dpid, model, out),
+            Key::Tunnel(from, to) => self.tunnel(*from, *to, model, out),
+            _ => {}
         }
     }
 }

@@ -9,8 +9,10 @@
 
 mod derive;
 mod flows;
+mod routes;
 
 pub use derive::Prefixes;
+pub use routes::Routes;
 
 use super::key::{gateways_of_vpn, interfaces_of_vpn, touched_interfaces, vpns_respanned};
 use super::{Key, Rendered, Renderer};

@@ -128,7 +128,7 @@ impl Walk {
                 let list = special::<ffi::lysc_node_leaflist>(raw);
                 Kind::LeafList {
                     type_: self.leaf_type(id, node)?,
-                    user_ordered: node.is_user_ordered(),
+                    user_ordered: node.is_config() && node.is_user_ordered(),
                     min: list.map_or(0, |list| list.min),
                     max: list.map_or(u32::MAX, |list| list.max),
                 }

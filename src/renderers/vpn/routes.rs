@@ -1,0 +1,160 @@
+//! `fibEntries` and `vpn-instance-op-data`: the routes of each VPN, and where its interfaces are.
+
+use std::net::Ipv4Addr;
+
+use super::super::key::{interfaces_of_vpn, touched_interfaces};
+use super::super::nodes::{InnerList, ListAt};
+use super::super::{Key, Rendered, Renderer};
+use crate::datastore::Store;
+use crate::model::{Attachment, Interface, Model, Touched, Vpn};
+use crate::net::VpnId;
+use crate::schema::{Node, Schema, SchemaId, Value};
+
+/// `encap-type`: vxlan. Source: odl-fib.
+const VXLAN: i32 = 1;
+/// `origin` of a route to a pod: local. Source: netvirt, `RouteOrigin`.
+const LOCAL: &str = "l";
+
+/// The feature's derived nodes that tell of routes.
+pub struct Routes {
+    tables: ListAt,
+    entries: InnerList,
+    origin: Value,
+    origin_leaf: SchemaId,
+    encap_type: SchemaId,
+    l3vni: SchemaId,
+    gateway_mac: SchemaId,
+    route_paths: InnerList,
+    vpns: ListAt,
+    vpn_id: SchemaId,
+    vpn_name: SchemaId,
+    vpn_l3vni: SchemaId,
+    ipv4_configured: SchemaId,
+    switches: InnerList,
+    interfaces: InnerList,
+}
+
+impl Routes {
+    /// # Panics
+    /// When the models lack a node: they are part of the program.
+    pub fn new(schema: &Schema) -> Routes {
+        const TABLE: &str = "/odl-fib:fibEntries/vrfTables";
+        const VPN: &str = "/odl-l3vpn:vpn-instance-op-data/vpn-instance-op-data-entry";
+        let route = |leaf: &str| schema.resolve(&format!("{TABLE}/vrfEntry/{leaf}"));
+        let vpn = |leaf: &str| schema.resolve(&format!("{VPN}/{leaf}"));
+        Routes {
+            tables: ListAt::new(schema, TABLE),
+            entries: InnerList::new(schema, &format!("{TABLE}/vrfEntry")),
+            origin: Value::text(LOCAL),
+            origin_leaf: route("origin"),
+            encap_type: route("encap-type"),
+            l3vni: route("l3vni"),
+            gateway_mac: route("gateway_mac_address"),
+            route_paths: InnerList::new(schema, &format!("{TABLE}/vrfEntry/route-paths")),
+            vpns: ListAt::new(schema, VPN),
+            vpn_id: vpn("vpn-id"),
+            vpn_name: vpn("vpn-instance-name"),
+            vpn_l3vni: vpn("l3vni"),
+            ipv4_configured: vpn("ipv4-configured"),
+            switches: InnerList::new(schema, &format!("{VPN}/vpn-to-dpn-list")),
+            interfaces: InnerList::new(schema, &format!("{VPN}/vpn-to-dpn-list/vpn-interfaces")),
+        }
+    }
+
+    /// The VPN itself. What stands in it is rendered apart, and what may come late is a node of its own, so that
+    /// it does not replace that.
+    fn vpn(&self, name: &str, model: &Model, out: &mut Rendered) {
+        let Some(vpn) = model.vpn(name) else { return };
+        let (Some(VpnId(id)), Some(rd)) = (vpn.id, &vpn.rd) else { return };
+        let rd = || Value::Text(rd.clone());
+        let (path, build) = self.tables.entry([rd()]);
+        out.node(Store::Config, path, build.node());
+        let (path, build) = self.vpns.entry([rd()]);
+        let l3vni = path.clone().child(self.vpn_l3vni);
+        let node = build
+            .leaf(self.vpn_id, Value::Uint(id.into()))
+            .leaf(self.vpn_name, Value::text(name))
+            .leaf(self.ipv4_configured, Value::Bool(true));
+        out.node(Store::Operational, path, node.node());
+        if let Some(vni) = vpn.l3_vni {
+            out.node(Store::Operational, l3vni, Node::Leaf(Value::Uint(vni.0.into())));
+        }
+    }
+
+    fn interface(&self, interface: &Interface, model: &Model, out: &mut Rendered) {
+        let Some((identity, _, attachment)) = interface.plugged() else { return };
+        let Some(vpn) = model.vpn(&identity.vpn) else { return };
+        let Some(rd) = vpn.rd.clone().map(Value::Text) else { return };
+        let dpid = Value::Uint(attachment.dpid.0);
+        let (path, _) = self.switches.entry(self.vpns.inner([rd.clone()]), [dpid]);
+        let (path, build) = self.interfaces.entry(path, [Value::Text(identity.name.clone())]);
+        out.node(Store::Operational, path, build.node());
+        if let Some(address) = interface.address {
+            self.route(rd, address, vpn, attachment, model, out);
+        }
+    }
+
+    /// The route to one pod. Its next hop is the tunnel endpoint of the pod's node.
+    fn route(
+        &self,
+        rd: Value,
+        address: Ipv4Addr,
+        vpn: &Vpn,
+        attachment: &Attachment,
+        model: &Model,
+        out: &mut Rendered,
+    ) {
+        let prefix = Value::text(format!("{address}/32"));
+        let (path, mut build) = self.entries.entry(self.tables.inner([rd]), [prefix]);
+        build = build
+            .leaf(self.origin_leaf, self.origin.clone())
+            .leaf(self.encap_type, Value::Enum(VXLAN))
+            .leaf_if(self.l3vni, vpn.l3_vni.map(|vni| Value::Uint(vni.0.into())))
+            .leaf_if(self.gateway_mac, vpn.gateway_mac().map(|mac| Value::text(mac.to_string())));
+        if let Some(endpoint) = model.switch(attachment.dpid).and_then(|switch| switch.local_ip) {
+            build =
+                build.child(self.route_paths.only([Value::text(endpoint.to_string())], |next_hop| next_hop));
+        }
+        out.node(Store::Config, path, build.node());
+    }
+}
+
+impl Renderer for Routes {
+    fn name(&self) -> &'static str {
+        "vpn"
+    }
+
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+        touched_interfaces(touched, keys);
+        keys.extend(touched.vpn_spans.iter().cloned().map(|(vpn, dpid)| Key::VpnOnSwitch(vpn, dpid)));
+        for vpn in &touched.vpns {
+            interfaces_of_vpn(vpn, model, keys);
+            keys.push(Key::Vpn(vpn.clone()));
+            let members = model.vpn(vpn).into_iter().flat_map(|vpn| vpn.members.keys());
+            keys.extend(members.map(|dpid| Key::VpnOnSwitch(vpn.clone(), *dpid)));
+        }
+        for dpid in &touched.switches {
+            keys.extend(model.interfaces_on(*dpid).into_iter().flatten().cloned().map(Key::Interface));
+        }
+    }
+
+    fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
+        match key {
+            Key::Interface(id) => {
+                if let Some(interface) = model.interface(id) {
+                    self.interface(interface, model, out);
+                }
+            }
+            Key::Vpn(name) => self.vpn(name, model, out),
+            Key::VpnOnSwitch(name, dpid) => {
+                let Some(vpn) = model.vpn(name).filter(|vpn| vpn.members.contains_key(dpid)) else { return };
+                if let Some(rd) = vpn.rd.clone() {
+                    let vpn = self.vpns.inner([Value::Text(rd)]);
+                    let (path, build) = self.switches.entry(vpn, [Value::Uint(dpid.0)]);
+                    out.node(Store::Operational, path, build.node());
+                }
+            }
+            _ => {}
+        }
+    }
+}
