@@ -45,6 +45,11 @@ impl Claims {
         self.first.get(claim).map(|claimant| &claimant.interface)
     }
 
+    /// Who would like to have it, beside its owner.
+    pub fn others(&self, claim: &Claim) -> impl Iterator<Item = &InterfaceId> {
+        self.others.get(claim).into_iter().flatten().map(|claimant| &claimant.interface)
+    }
+
     /// Adds a claim. Answers who lost the thing by it, if anybody.
     pub fn add(&mut self, claim: Claim, claimant: Claimant) -> Option<InterfaceId> {
         let Some(first) = self.first.get_mut(&claim) else {

@@ -43,6 +43,11 @@ impl Model {
         };
         let old_claims = before.as_ref().map(|entry| &entry.claims[..]).unwrap_or_default();
         self.exchange_claims(id, old_claims, &draft.claims, work);
+        if before.as_ref().map(|entry| &entry.name) != Some(&name) {
+            // Whoever waits for what this interface has is told its name.
+            let others = draft.claims.iter().flat_map(|(claim, _)| self.claims.others(claim));
+            work.dirty.extend(others.filter(|other| *other != id).cloned());
+        }
         let Draft { mut interface, claims } = draft;
         self.conclude(&mut interface, &claims);
         let network_id = row.and_then(|row| row.network_id.clone());
@@ -67,13 +72,26 @@ impl Model {
         }
         let claimant = Claimant { leased: false, interface: id.clone() };
         if let Some(name) = before {
-            let heir = self.claims.remove(&Claim::Name(name.clone()), &claimant);
-            work.dirty.extend(heir);
+            self.take_back(&Claim::Name(name.clone()), &claimant, work);
             self.ids.leave(Pool::Interfaces, name);
         }
         if let Some(name) = after {
-            let loser = self.claims.add(Claim::Name(name.clone()), claimant);
-            work.dirty.extend(loser);
+            self.put_forward(Claim::Name(name.clone()), claimant, work);
+        }
+    }
+
+    /// Claims a thing. Whoever waits for it hears when it has another owner.
+    fn put_forward(&mut self, claim: Claim, claimant: Claimant, work: &mut Work) {
+        if self.claims.add(claim.clone(), claimant).is_some() {
+            work.dirty.extend(self.claims.others(&claim).cloned());
+        }
+    }
+
+    /// Gives a claim up, with the same consequence.
+    fn take_back(&mut self, claim: &Claim, claimant: &Claimant, work: &mut Work) {
+        if let Some(heir) = self.claims.remove(claim, claimant) {
+            work.dirty.insert(heir);
+            work.dirty.extend(self.claims.others(claim).cloned());
         }
     }
 
@@ -86,11 +104,11 @@ impl Model {
     ) {
         let claimant = |leased: bool| Claimant { leased, interface: id.clone() };
         for (claim, leased) in before.iter().filter(|claim| !after.contains(claim)) {
-            work.dirty.extend(self.claims.remove(claim, &claimant(*leased)));
+            self.take_back(claim, &claimant(*leased), work);
             self.touch_gateway(claim, work);
         }
         for (claim, leased) in after.iter().filter(|claim| !before.contains(claim)) {
-            work.dirty.extend(self.claims.add(claim.clone(), claimant(*leased)));
+            self.put_forward(claim.clone(), claimant(*leased), work);
             self.touch_gateway(claim, work);
         }
     }

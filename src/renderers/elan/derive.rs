@@ -83,12 +83,12 @@ impl Renderer for ElanMembers {
                     out.node(Store::Operational, path, build.node());
                 }
             }
-            Key::ElanOnSwitch(name, dpid) => {
-                if model.elan(name).is_some_and(|elan| elan.members.contains_key(dpid)) {
-                    let elan = self.places.inner([Value::Text(name.clone())]);
-                    let (path, build) = self.switches.entry(elan, [Value::Uint(dpid.0)]);
-                    out.node(Store::Operational, path, build.node());
-                }
+            Key::ElanOnSwitch(name, dpid)
+                if model.elan(name).is_some_and(|elan| elan.members.contains_key(dpid)) =>
+            {
+                let elan = self.places.inner([Value::Text(name.clone())]);
+                let (path, build) = self.switches.entry(elan, [Value::Uint(dpid.0)]);
+                out.node(Store::Operational, path, build.node());
             }
             _ => {}
         }

@@ -11,7 +11,7 @@ use crate::net::LportTag;
 use crate::schema::{IdentityId, Schema, SchemaId, Value};
 
 /// `admin-status` and `oper-status`: up. Source: ietf-interfaces.
-const UP: i32 = 1;
+const UP: i32 = 0;
 
 /// The feature's derived nodes.
 pub struct InterfaceStates {

@@ -1,6 +1,7 @@
 //! Cases: golden files of each feature, and what must change when something changes.
 
 mod changes;
+mod derived;
 mod laws;
 mod mini;
 mod store;

@@ -10,6 +10,9 @@ use crate::model::{Attachment, Identity, Interface, Model, Touched};
 use crate::net::{LportTag, MacAddr, VpnId};
 use crate::schema::{Schema, SchemaId, Value};
 
+/// `adjacency_type`: primary-adjacency. Source: odl-l3vpn.
+const PRIMARY_ADJACENCY: i32 = 0;
+
 /// The feature's derived nodes.
 pub struct Prefixes {
     vpn_ids: ListAt,
@@ -22,6 +25,7 @@ pub struct Prefixes {
     lport_tag: SchemaId,
     adjacency: InnerList,
     adjacency_mac: SchemaId,
+    adjacency_type: SchemaId,
     adjacency_gateway: SchemaId,
 }
 
@@ -44,6 +48,7 @@ impl Prefixes {
             lport_tag: op_data("lport-tag"),
             adjacency: InnerList::new(schema, &format!("{OP_DATA}/adjacency")),
             adjacency_mac: op_data("adjacency/mac_address"),
+            adjacency_type: op_data("adjacency/adjacency_type"),
             adjacency_gateway: op_data("adjacency/subnet_gateway_ip"),
         }
     }
@@ -94,6 +99,7 @@ impl Prefixes {
             build = build.child(self.adjacency.only([prefix(address)], |entry| {
                 entry
                     .leaf(self.adjacency_mac, Value::text(attachment.mac.to_string()))
+                    .leaf(self.adjacency_type, Value::Enum(PRIMARY_ADJACENCY))
                     .leaf_if(self.adjacency_gateway, gateway)
             }));
         }
