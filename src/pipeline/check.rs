@@ -25,7 +25,7 @@ impl Flow {
     /// The first thing that the flow does and its table's row does not declare.
     pub fn check(&self) -> Result<(), CheckError> {
         let text = || self.to_string();
-        let table = self.key.table;
+        let table = self.table;
         let row = row(table).ok_or_else(|| CheckError::NoSuchTable { flow: text(), table })?;
         let (conditions, instructions) = self.parts();
         for condition in &conditions.fields {

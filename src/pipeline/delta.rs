@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Flow, FlowKey, Group, Meter};
+use super::{Flow, FlowChange, FlowSet, FlowTable, Group, Meter};
 
 /// What changes on one switch. A later put or removal of the same thing takes the place of an earlier one.
 #[derive(Clone, Debug, Default)]
 pub struct Delta {
+    pub flows: FlowTable<FlowChange>,
     /// `Some`: add or replace; `None`: remove.
-    pub flows: BTreeMap<FlowKey, Option<Arc<Flow>>>,
     pub groups: BTreeMap<u32, Option<Arc<Group>>>,
     pub meters: BTreeMap<u32, Option<Arc<Meter>>>,
 }
@@ -18,11 +18,11 @@ impl Delta {
     }
 
     pub fn put_flow(&mut self, flow: Arc<Flow>) {
-        self.flows.insert(flow.key.clone(), Some(flow));
+        self.flows.insert(FlowChange::Put(flow));
     }
 
-    pub fn remove_flow(&mut self, key: FlowKey) {
-        self.flows.insert(key, None);
+    pub fn remove_flow(&mut self, flow: Arc<Flow>) {
+        self.flows.insert(FlowChange::Gone(flow));
     }
 
     pub fn put_group(&mut self, group: Arc<Group>) {
@@ -35,6 +35,10 @@ impl Delta {
 
     /// Adds what came after.
     pub fn merge(&mut self, later: Delta) {
+        if self.is_empty() {
+            *self = later;
+            return;
+        }
         self.flows.extend(later.flows);
         self.groups.extend(later.groups);
         self.meters.extend(later.meters);
@@ -49,22 +53,28 @@ impl Delta {
 /// Everything that one switch holds or should hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SwitchTables {
-    pub flows: BTreeMap<FlowKey, Arc<Flow>>,
+    pub flows: FlowSet,
     pub groups: BTreeMap<u32, Arc<Group>>,
     pub meters: BTreeMap<u32, Arc<Meter>>,
 }
 
 impl SwitchTables {
     pub fn apply(&mut self, delta: &Delta) {
-        fn each<K: Ord + Clone, V: Clone>(held: &mut BTreeMap<K, V>, changes: &BTreeMap<K, Option<V>>) {
+        fn each<K: Ord + Copy, V: Clone>(held: &mut BTreeMap<K, V>, changes: &BTreeMap<K, Option<V>>) {
             for (key, value) in changes {
                 match value {
-                    Some(value) => held.insert(key.clone(), value.clone()),
+                    Some(value) => held.insert(*key, value.clone()),
                     None => held.remove(key),
                 };
             }
         }
-        each(&mut self.flows, &delta.flows);
+        self.flows.reserve(delta.flows.len());
+        for change in delta.flows.iter() {
+            match change {
+                FlowChange::Put(flow) => self.flows.insert(flow.clone()),
+                FlowChange::Gone(flow) => self.flows.remove(flow),
+            };
+        }
         each(&mut self.groups, &delta.groups);
         each(&mut self.meters, &delta.meters);
     }

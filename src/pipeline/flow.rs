@@ -1,34 +1,36 @@
 //! Flows: a draft becomes a flow only with an owner.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::BytesMut;
 use openflow_rs::flow::RawFlow;
 use openflow_rs::{Action, FlowMod, Instruction, Match, MatchField, instruction};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::owner::{Feature, Owner, OwnerName, owners};
 use super::tables::{ROWS, Row, Table, row_named};
 use super::{Metadata, actions};
 
 /// A flow of one switch, encoded once in the form in which the switch will report it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Flow {
-    pub key: FlowKey,
+    /// Of what makes a flow that flow.
+    hash: u64,
     pub cookie: u64,
-    /// Instructions as on the wire.
-    pub instructions: Box<[u8]>,
     pub owner: OwnerName,
-}
-
-/// What makes a flow that flow: a second one with the same key replaces the first.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct FlowKey {
     pub table: u8,
     pub priority: u16,
-    /// Canonical match TLVs.
-    pub match_fields: Box<[u8]>,
+    /// Bytes of the match at the front of `bytes`.
+    matched: u16,
+    /// Canonical match TLVs, then the instructions, as on the wire.
+    bytes: Box<[u8]>,
 }
+
+/// A flow as the key of a map: table, priority and match. A second flow with the same key replaces the first.
+#[derive(Clone, Debug)]
+pub struct FlowKey(pub Arc<Flow>);
 
 /// A flow that nobody answers for yet. Only [`Draft::owned_by`] makes it one.
 #[must_use = "a draft is not sent; give it an owner"]
@@ -60,21 +62,68 @@ impl Flow {
         }
     }
 
+    /// A flow with these parts in canonical form.
+    pub fn new(
+        table: u8,
+        priority: u16,
+        cookie: u64,
+        conditions: Match,
+        instructions: Vec<Instruction>,
+        owner: OwnerName,
+    ) -> Flow {
+        let mut bytes = BytesMut::with_capacity(256);
+        conditions.canonical().encode_fields(&mut bytes);
+        // A match is at most some hundred bytes: each field comes once.
+        let matched = bytes.len() as u16;
+        let hash = xxh3_64_with_seed(&bytes, u64::from(priority) << 8 | u64::from(table));
+        instruction::encode(&instruction::canonical(instructions), &mut bytes);
+        Flow { hash, cookie, owner, table, priority, matched, bytes: bytes.as_ref().into() }
+    }
+
+    /// Canonical match TLVs.
+    pub fn match_fields(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.matched)]
+    }
+
+    /// Instructions as on the wire.
+    pub fn instructions(&self) -> &[u8] {
+        &self.bytes[usize::from(self.matched)..]
+    }
+
+    /// Whether one of the two would replace the other.
+    pub fn same_key(&self, other: &Flow) -> bool {
+        self.hash == other.hash && self.key_order(other) == Ordering::Equal
+    }
+
+    /// The same for equal keys, and the same in every run.
+    pub fn key_hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// By table, priority and match.
+    pub fn key_order(&self, other: &Flow) -> Ordering {
+        (self.table, self.priority, self.match_fields()).cmp(&(
+            other.table,
+            other.priority,
+            other.match_fields(),
+        ))
+    }
+
     /// The flow as it goes on the wire.
     pub fn raw(&self) -> RawFlow<'_> {
         RawFlow {
-            table: self.key.table,
-            priority: self.key.priority,
+            table: self.table,
+            priority: self.priority,
             cookie: self.cookie,
-            match_fields: &self.key.match_fields,
-            instructions: &self.instructions,
+            match_fields: self.match_fields(),
+            instructions: self.instructions(),
         }
     }
 
     /// Typed match and instructions, decoded again: for checks and for people.
     pub fn parts(&self) -> (Match, Vec<Instruction>) {
-        let conditions = Match::decode_fields(&self.key.match_fields).unwrap_or_default();
-        (conditions, instruction::decode(&self.instructions).unwrap_or_default())
+        let conditions = Match::decode_fields(self.match_fields()).unwrap_or_default();
+        (conditions, instruction::decode(self.instructions()).unwrap_or_default())
     }
 }
 
@@ -150,31 +199,46 @@ impl<O> Draft<O> {
         instructions
             .extend(self.write.map(|part| Instruction::WriteMetadata { value: part.value, mask: part.mask }));
         instructions.extend(self.goto.map(Instruction::Goto));
-        let key = FlowKey::new(self.row.id, self.priority, self.conditions);
         let cookie = owner.cookie(self.row.cookie.wrapping_add(self.tag));
-        Flow { key, cookie, instructions: encoded(instructions), owner: owner.clone() }
+        Flow::new(self.row.id, self.priority, cookie, self.conditions, instructions, owner.clone())
     }
 }
 
 impl<O: Feature> Draft<O> {
     pub fn owned_by(self, owner: &Owner<O>) -> Flow {
-        let name = owner.name().clone();
-        self.build(&name)
+        self.build(owner.name())
     }
 }
 
-/// Canonical bytes of instructions.
-pub(crate) fn encoded(instructions: Vec<Instruction>) -> Box<[u8]> {
-    let mut bytes = BytesMut::new();
-    instruction::encode(&instruction::canonical(instructions), &mut bytes);
-    bytes.as_ref().into()
+impl PartialEq for Flow {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash
+            && self.cookie == other.cookie
+            && (self.table, self.priority, self.matched) == (other.table, other.priority, other.matched)
+            && self.bytes == other.bytes
+            && self.owner == other.owner
+    }
 }
 
-impl FlowKey {
-    pub fn new(table: u8, priority: u16, conditions: Match) -> FlowKey {
-        let mut bytes = BytesMut::new();
-        conditions.canonical().encode_fields(&mut bytes);
-        FlowKey { table, priority, match_fields: bytes.as_ref().into() }
+impl Eq for Flow {}
+
+impl PartialEq for FlowKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.same_key(&other.0)
+    }
+}
+
+impl Eq for FlowKey {}
+
+impl PartialOrd for FlowKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for FlowKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.key_order(&other.0)
     }
 }
 
@@ -204,7 +268,7 @@ pub fn base_flows() -> Vec<Arc<Flow>> {
 impl fmt::Display for Flow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (conditions, instructions) = self.parts();
-        let mut flow = FlowMod::add(self.key.table, self.key.priority, conditions);
+        let mut flow = FlowMod::add(self.table, self.priority, conditions);
         flow.cookie = self.cookie;
         flow.instructions = instructions;
         flow.fmt(f)

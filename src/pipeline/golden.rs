@@ -6,9 +6,9 @@ use super::SwitchTables;
 
 /// All flows, groups and meters as text: flows by table, falling priority and match, then groups, then meters.
 pub fn print(tables: &SwitchTables) -> String {
-    let mut flows: Vec<_> = tables.flows.values().collect();
-    flows.sort_by_key(|flow| {
-        (flow.key.table, std::cmp::Reverse(flow.key.priority), flow.parts().0.to_string())
+    let mut flows: Vec<_> = tables.flows.iter().collect();
+    flows.sort_by_cached_key(|flow| {
+        (flow.table, std::cmp::Reverse(flow.priority), flow.parts().0.to_string())
     });
     let lines = flows.iter().map(|flow| format!("{flow}\n"));
     let groups = tables.groups.values().map(|group| format!("{group}\n"));

@@ -16,7 +16,7 @@ use super::diff::{Actual, Item, ItemId, plan, plan_delta};
 use super::report::{Failure, Status};
 use super::{send, warm};
 use crate::net::Dpid;
-use crate::pipeline::{Delta, SwitchTables};
+use crate::pipeline::{Delta, FlowChange, FlowKey, SwitchTables};
 use crate::southbound::openflow::{Connected, Incoming, SessionClosed, SessionHandle};
 
 /// Messages of one bundle; much larger ones stall the switch.
@@ -238,7 +238,7 @@ impl Task {
         info!(switch = %self.slot.dpid, held = actual.flows.len(), wanted = tables.flows.len(), messages = items.len(), "read back");
         self.report(|status, _| status.foreign_flows = actual.foreign_flows);
         self.deliver(items).await?;
-        self.warm(tables.flows.values().map(AsRef::as_ref)).await?;
+        self.warm(tables.flows.iter().map(AsRef::as_ref)).await?;
         drop(tables);
         self.confirmed(revision);
         let mut pause = RETRY;
@@ -283,7 +283,7 @@ impl Task {
         }
         let items = plan_delta(&delta, &self.groups, &self.meters);
         self.deliver(items).await?;
-        self.warm(delta.flows.values().flatten().map(AsRef::as_ref)).await?;
+        self.warm(delta.flows.iter().filter_map(FlowChange::put).map(AsRef::as_ref)).await?;
         self.confirmed(revision);
         Ok(())
     }
@@ -295,9 +295,10 @@ impl Task {
             let desired = locked(&self.slot.desired);
             for id in self.failed.keys() {
                 match id {
-                    ItemId::Flow(key) => {
-                        drop(delta.flows.insert(key.clone(), desired.tables.flows.get(key).cloned()))
-                    }
+                    ItemId::Flow(FlowKey(refused)) => match desired.tables.flows.get(refused) {
+                        Some(flow) => delta.put_flow(flow.clone()),
+                        None => delta.remove_flow(refused.clone()),
+                    },
                     ItemId::Group(id) => {
                         drop(delta.groups.insert(*id, desired.tables.groups.get(id).cloned()))
                     }
@@ -494,7 +495,7 @@ impl Task {
                 None => self.hold(item),
                 Some(message) => {
                     let (owner, subject) = item.describe();
-                    let key = owner.map(|owner| owner.key.to_string()).unwrap_or_default();
+                    let key = owner.map(|owner| owner.key().to_owned()).unwrap_or_default();
                     let owner = owner.map_or_else(|| "nobody any more".to_owned(), ToString::to_string);
                     warn!(switch = %self.slot.dpid, owner, subject, message, "refused by the switch");
                     self.failed.insert(item.id(), Failure { owner, key, subject, message });

@@ -3,21 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bytes::BytesMut;
-use openflow_rs::{FlowStats, GroupDesc, GroupType, MeterConfig, instruction};
+use openflow_rs::{FlowStats, GroupDesc, GroupType, MeterConfig};
 
 use crate::pipeline::{
-    Delta, Flow, FlowKey, Group, Meter, OwnerName, SwitchTables, broadcast_groups, is_ours,
+    Delta, Flow, FlowChange, FlowKey, FlowSet, Group, Meter, OwnerName, SwitchTables, broadcast_groups,
+    is_ours,
 };
 
 /// Meters of ours: a port's meter has the number of its logical port tag.
 const METERS: std::ops::RangeInclusive<u32> = 1..=65_535;
 
 /// What a switch holds of ours, as far as it matters for the comparison.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub struct Actual {
-    /// Cookie and instructions, in canonical bytes.
-    pub flows: BTreeMap<FlowKey, (u64, Box<[u8]>)>,
+    pub flows: FlowSet,
     pub groups: BTreeMap<u32, (GroupType, Box<[u8]>)>,
     pub meters: BTreeMap<u32, MeterConfig>,
     /// Flows of others.
@@ -30,7 +29,7 @@ pub enum Item {
     MeterPut { meter: Arc<Meter>, exists: bool },
     GroupPut { group: Arc<Group>, exists: bool },
     FlowPut(Arc<Flow>),
-    FlowGone(FlowKey),
+    FlowGone(Arc<Flow>),
     GroupGone(u32),
     MeterGone(u32),
 }
@@ -48,8 +47,7 @@ impl Item {
         match self {
             Item::MeterPut { meter, .. } => ItemId::Meter(meter.id),
             Item::GroupPut { group, .. } => ItemId::Group(group.id),
-            Item::FlowPut(flow) => ItemId::Flow(flow.key.clone()),
-            Item::FlowGone(key) => ItemId::Flow(key.clone()),
+            Item::FlowPut(flow) | Item::FlowGone(flow) => ItemId::Flow(FlowKey(flow.clone())),
             Item::GroupGone(id) => ItemId::Group(*id),
             Item::MeterGone(id) => ItemId::Meter(*id),
         }
@@ -61,8 +59,8 @@ impl Item {
             Item::MeterPut { meter, .. } => (Some(&meter.owner), meter.to_string()),
             Item::GroupPut { group, .. } => (Some(&group.owner), group.to_string()),
             Item::FlowPut(flow) => (Some(&flow.owner), flow.to_string()),
-            Item::FlowGone(key) => {
-                (None, format!("removal of a flow of table {}, priority {}", key.table, key.priority))
+            Item::FlowGone(flow) => {
+                (None, format!("removal of a flow of table {}, priority {}", flow.table, flow.priority))
             }
             Item::GroupGone(id) => (None, format!("removal of group {id}")),
             Item::MeterGone(id) => (None, format!("removal of meter {id}")),
@@ -83,12 +81,10 @@ impl Actual {
                 self.foreign_flows += 1;
                 continue;
             }
-            let mut bytes = BytesMut::new();
-            instruction::encode(&instruction::canonical(flow.instructions), &mut bytes);
-            self.flows.insert(
-                FlowKey::new(flow.table, flow.priority, flow.match_),
-                (flow.cookie, bytes.as_ref().into()),
-            );
+            let (conditions, owner) = (flow.match_, OwnerName::nobody());
+            let flow =
+                Flow::new(flow.table, flow.priority, flow.cookie, conditions, flow.instructions, owner);
+            self.flows.insert(Arc::new(flow));
         }
     }
 
@@ -112,11 +108,11 @@ impl Actual {
 /// flows, then the removals the other way round. Nothing that is right already is sent.
 pub fn plan(desired: &SwitchTables, actual: &Actual) -> Vec<Item> {
     let mut delta = Delta::default();
-    for (key, flow) in &desired.flows {
+    for flow in desired.flows.iter() {
         let right = actual
             .flows
-            .get(key)
-            .is_some_and(|(cookie, bytes)| *cookie == flow.cookie && *bytes == flow.instructions);
+            .get(flow)
+            .is_some_and(|held| held.cookie == flow.cookie && held.instructions() == flow.instructions());
         if !right {
             delta.put_flow(flow.clone());
         }
@@ -135,9 +131,8 @@ pub fn plan(desired: &SwitchTables, actual: &Actual) -> Vec<Item> {
             delta.put_meter(meter.clone());
         }
     }
-    delta.flows.extend(
-        actual.flows.keys().filter(|key| !desired.flows.contains_key(key)).map(|key| (key.clone(), None)),
-    );
+    let left_over = actual.flows.iter().filter(|flow| !desired.flows.contains(flow));
+    delta.flows.extend(left_over.cloned().map(FlowChange::Gone));
     delta
         .groups
         .extend(actual.groups.keys().filter(|id| !desired.groups.contains_key(id)).map(|id| (*id, None)));
@@ -161,10 +156,9 @@ pub fn plan_delta(delta: &Delta, groups: &BTreeSet<u32>, meters: &BTreeSet<u32>)
     for id in delta.groups.keys() {
         place_group(*id, &delta.groups, groups, &mut placed, &mut items);
     }
-    items.extend(delta.flows.values().flatten().cloned().map(Item::FlowPut));
-    items.extend(
-        delta.flows.iter().filter(|(_, flow)| flow.is_none()).map(|(key, _)| Item::FlowGone(key.clone())),
-    );
+    items.extend(delta.flows.iter().filter_map(FlowChange::put).cloned().map(Item::FlowPut));
+    let gone = delta.flows.iter().filter(|change| change.put().is_none());
+    items.extend(gone.map(|change| Item::FlowGone(change.flow().clone())));
     let gone = |id: &u32| groups.contains(id);
     items.extend(
         delta
@@ -229,9 +223,9 @@ mod tests {
         for item in items {
             match item {
                 Item::FlowPut(flow) => {
-                    actual.flows.insert(flow.key.clone(), (flow.cookie, flow.instructions.clone()));
+                    actual.flows.insert(flow.clone());
                 }
-                Item::FlowGone(key) => assert!(actual.flows.remove(key).is_some()),
+                Item::FlowGone(flow) => assert!(actual.flows.remove(flow).is_some()),
                 Item::GroupPut { group, exists } => {
                     assert!(
                         group.names.iter().all(|name| actual.groups.contains_key(name)),
@@ -252,8 +246,7 @@ mod tests {
     fn tables(flows: &[(u8, u32)], chain: u32) -> SwitchTables {
         let mut tables = SwitchTables::default();
         for (mac, port) in flows {
-            let flow = flow(*mac, *port);
-            tables.flows.insert(flow.key.clone(), flow);
+            tables.flows.insert(flow(*mac, *port));
         }
         for id in 0..chain {
             let names: Vec<u32> = if id + 1 < chain { vec![200_001 + id] } else { vec![] };

@@ -12,10 +12,8 @@ use super::diff::Item;
 pub fn encode(item: &Item, xid: u32, out: &mut BytesMut) {
     match item {
         Item::FlowPut(flow) => encode_flow_mod(FlowCommand::Add, flow.raw(), xid, out),
-        Item::FlowGone(key) => {
-            let (table, priority) = (key.table, key.priority);
-            let raw =
-                RawFlow { table, priority, cookie: 0, match_fields: &key.match_fields, instructions: &[] };
+        Item::FlowGone(flow) => {
+            let raw = RawFlow { cookie: 0, instructions: &[], ..flow.raw() };
             encode_flow_mod(FlowCommand::DeleteStrict, raw, xid, out);
         }
         Item::GroupPut { group, exists } => {

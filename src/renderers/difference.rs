@@ -1,49 +1,66 @@
 //! From what keys rendered before and render now to what has to change.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use super::rendered::{Item, Place};
+use hashbrown::HashMap;
+
+use super::rendered::{AtPlace, Item};
 use crate::datastore::DerivedEdit;
 use crate::net::Dpid;
 use crate::pipeline::Delta;
+use crate::schema::DataPath;
 
 /// Gathers the changes of one commit. A thing that one key gives up and another takes up is one change.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
-    slots: HashMap<Place, Slot>,
+    before: Vec<Item>,
+    after: Vec<Item>,
 }
 
-/// One place before and after.
-#[derive(Debug, Default)]
-struct Slot {
+/// What happens at one place. At least one of the two is there, and they differ.
+#[derive(Debug)]
+struct Change {
     before: Option<Item>,
     after: Option<Item>,
 }
 
-/// Changes of one commit in the order of their places.
+/// Changes of one commit: first what goes, then what comes, as it was rendered.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    entries: Vec<(Place, Slot)>,
+    entries: Vec<Change>,
 }
+
+/// What stands where.
+pub(super) type State = HashMap<AtPlace<Item>, ()>;
 
 impl Difference {
     /// What a key rendered before and renders now.
     pub fn exchange(&mut self, before: &[Item], after: &[Item]) {
-        for item in before {
-            let slot = self.slots.entry(item.place()).or_default();
-            slot.before.get_or_insert_with(|| item.clone());
-        }
-        for item in after {
-            self.slots.entry(item.place()).or_default().after = Some(item.clone());
-        }
+        self.before.extend_from_slice(before);
+        self.after.extend_from_slice(after);
     }
 
     /// What really differs.
     pub fn finish(self) -> Changes {
-        let mut entries: Vec<_> =
-            self.slots.into_iter().filter(|(_, slot)| slot.before != slot.after).collect();
-        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-        Changes { entries }
+        if self.before.is_empty() {
+            let came = |item| Change { before: None, after: Some(item) };
+            return Changes { entries: self.after.into_iter().map(came).collect() };
+        }
+        let mut before: HashMap<AtPlace<Item>, ()> =
+            self.before.into_iter().map(|item| (AtPlace(item), ())).collect();
+        let mut put = Vec::new();
+        for item in self.after {
+            let item = AtPlace(item);
+            let old = before.remove_entry(&item).map(|(AtPlace(old), ())| old);
+            let AtPlace(item) = item;
+            if old.as_ref() != Some(&item) {
+                put.push(Change { before: old, after: Some(item) });
+            }
+        }
+        let mut gone: Vec<Item> = before.into_keys().map(|AtPlace(item)| item).collect();
+        gone.sort_by(Item::order);
+        let gone = gone.into_iter().map(|item| Change { before: Some(item), after: None });
+        Changes { entries: gone.chain(put).collect() }
     }
 }
 
@@ -55,57 +72,56 @@ impl Changes {
 
     /// The changes of derived layers, taken out: what stays concerns switches.
     pub fn take_edits(&mut self) -> Vec<DerivedEdit> {
-        let nodes = self.entries.extract_if(.., |(place, _)| matches!(place, Place::Node(..)));
-        let edits = nodes.filter_map(|(place, slot)| {
-            let Place::Node(store, path) = place else { return None };
-            let node = slot.after.and_then(|item| match item {
-                Item::Node(derived) => Some(derived.node),
-                _ => None,
-            });
-            Some(DerivedEdit { store, path, node })
-        });
-        // What goes, goes first.
-        let (mut gone, put): (Vec<_>, Vec<_>) = edits.partition(|edit| edit.node.is_none());
-        gone.extend(put);
-        gone
+        let is_node = |change: &mut Change| {
+            matches!(change.before.as_ref().or(change.after.as_ref()), Some(Item::Node(_)))
+        };
+        let edit = |change: Change| {
+            let (Item::Node(derived), node) = (match (change.before, change.after) {
+                (_, Some(Item::Node(after))) => {
+                    let node = after.node.clone();
+                    (Item::Node(after), Some(node))
+                }
+                (Some(before), _) => (before, None),
+                _ => return None,
+            }) else {
+                return None;
+            };
+            let path = DataPath { steps: derived.steps.iter().cloned().collect() };
+            Some(DerivedEdit { store: derived.store, path, node })
+        };
+        self.entries.extract_if(.., is_node).filter_map(edit).collect()
     }
 
     /// The changes by switch.
-    pub fn deltas(&self) -> BTreeMap<Dpid, Delta> {
+    pub fn deltas(self) -> BTreeMap<Dpid, Delta> {
         let mut deltas: BTreeMap<Dpid, Delta> = BTreeMap::new();
-        for (place, slot) in &self.entries {
-            match (place, &slot.after) {
-                (Place::Flow(dpid, key), Some(Item::Flow(_, flow))) => {
-                    deltas.entry(*dpid).or_default().flows.insert(key.clone(), Some(flow.clone()));
+        for change in self.entries {
+            match (change.before, change.after) {
+                (_, Some(Item::Flow(dpid, flow))) => deltas.entry(dpid).or_default().put_flow(flow),
+                (_, Some(Item::Group(dpid, group))) => deltas.entry(dpid).or_default().put_group(group),
+                (_, Some(Item::Meter(dpid, meter))) => deltas.entry(dpid).or_default().put_meter(meter),
+                (Some(Item::Flow(dpid, flow)), _) => deltas.entry(dpid).or_default().remove_flow(flow),
+                (Some(Item::Group(dpid, group)), _) => {
+                    deltas.entry(dpid).or_default().groups.insert(group.id, None);
                 }
-                (Place::Flow(dpid, key), _) => {
-                    deltas.entry(*dpid).or_default().flows.insert(key.clone(), None);
+                (Some(Item::Meter(dpid, meter)), _) => {
+                    deltas.entry(dpid).or_default().meters.insert(meter.id, None);
                 }
-                (Place::Group(dpid, id), Some(Item::Group(_, group))) => {
-                    deltas.entry(*dpid).or_default().groups.insert(*id, Some(group.clone()));
-                }
-                (Place::Group(dpid, id), _) => {
-                    deltas.entry(*dpid).or_default().groups.insert(*id, None);
-                }
-                (Place::Meter(dpid, id), Some(Item::Meter(_, meter))) => {
-                    deltas.entry(*dpid).or_default().meters.insert(*id, Some(meter.clone()));
-                }
-                (Place::Meter(dpid, id), _) => {
-                    deltas.entry(*dpid).or_default().meters.insert(*id, None);
-                }
-                (Place::Node(..), _) => {}
+                (_, Some(Item::Node(_)) | None) => {}
             }
         }
         deltas
     }
 
     /// Goes back from the state after these changes to the state before.
-    pub fn undo(self, state: &mut HashMap<Place, Item>) {
-        for (place, slot) in self.entries {
-            match slot.before {
-                Some(item) => state.insert(place, item),
-                None => state.remove(&place),
-            };
+    pub fn undo(self, state: &mut State) {
+        for change in self.entries {
+            if let Some(item) = change.after {
+                state.remove(&AtPlace(item));
+            }
+            if let Some(item) = change.before {
+                state.insert(AtPlace(item), ());
+            }
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The renderers behind the datastore: reading rows, ids, and holding back what is not durable yet.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use super::all;
-use super::difference::Changes;
+use super::difference::{Changes, State};
 use super::ids::POOLS;
 use super::nodes::IdNodes;
-use super::rendered::{Item, Place};
+use super::rendered::{AtPlace, Item};
 use super::workshop::Workshop;
 use crate::datastore::{self, Commit, Derived, IdChange, IdPools, Refusal, Revision, Snapshot};
 use crate::model::{Allocator, Model, Pool, Reader};
@@ -63,19 +63,22 @@ impl Engine {
     }
 
     /// What the switches were last told.
-    fn published_state(&mut self) -> HashMap<Place, Item> {
+    fn published_state(&mut self) -> Vec<Item> {
         let on_switches = self.workshop.items().filter(|item| !matches!(item, Item::Node(_)));
-        let mut state = on_switches.map(|item| (item.place(), item.clone())).collect();
+        if self.unpublished.is_empty() {
+            return on_switches.cloned().collect();
+        }
+        let mut state: State = on_switches.map(|item| (AtPlace(item.clone()), ())).collect();
         for (_, changes) in std::mem::take(&mut self.unpublished).into_iter().rev() {
             changes.undo(&mut state);
         }
-        state
+        state.into_keys().map(|AtPlace(item)| item).collect()
     }
 }
 
 impl datastore::Engine for Engine {
     fn restore(&mut self, snapshot: &Snapshot, ids: &[IdChange], now: SystemTime) -> Derived {
-        let published: Vec<Item> = self.published_state().into_values().collect();
+        let published = self.published_state();
         self.workshop.clear();
         self.pools = pools();
         self.pools.restore(ids);

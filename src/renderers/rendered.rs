@@ -1,11 +1,14 @@
 //! What one key contributes.
 
+use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::datastore::Store;
 use crate::net::Dpid;
-use crate::pipeline::{Flow, FlowKey, Group, Meter, SwitchTables};
+use crate::pipeline::{Flow, Group, Meter, SwitchTables};
 use crate::schema::{DataPath, Node, Step};
 
 /// What one key of one renderer contributes, as it renders it.
@@ -32,14 +35,9 @@ pub(super) struct Derived {
     pub node: Node,
 }
 
-/// Where a thing is: two things cannot be in one place.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Place {
-    Flow(Dpid, FlowKey),
-    Group(Dpid, u32),
-    Meter(Dpid, u32),
-    Node(Store, DataPath),
-}
+/// An item by its place alone: two things cannot be in one place.
+#[derive(Clone, Debug)]
+pub(super) struct AtPlace<T>(pub T);
 
 impl Rendered {
     /// A flow of one switch.
@@ -68,14 +66,43 @@ impl Rendered {
 }
 
 impl Item {
-    pub fn place(&self) -> Place {
-        match self {
-            Item::Flow(dpid, flow) => Place::Flow(*dpid, flow.key.clone()),
-            Item::Group(dpid, group) => Place::Group(*dpid, group.id),
-            Item::Meter(dpid, meter) => Place::Meter(*dpid, meter.id),
-            Item::Node(derived) => {
-                Place::Node(derived.store, DataPath { steps: derived.steps.iter().cloned().collect() })
-            }
+    /// By place: for whatever should be the same in every run.
+    pub fn order(&self, other: &Item) -> Ordering {
+        let rank = |item: &Item| match item {
+            Item::Flow(dpid, _) => (0, dpid.0, 0),
+            Item::Group(dpid, group) => (1, dpid.0, group.id),
+            Item::Meter(dpid, meter) => (2, dpid.0, meter.id),
+            Item::Node(derived) => (3, derived.store as u64, 0),
+        };
+        rank(self).cmp(&rank(other)).then_with(|| match (self, other) {
+            (Item::Flow(_, one), Item::Flow(_, other)) => one.key_order(other),
+            (Item::Node(one), Item::Node(other)) => one.steps.cmp(&other.steps),
+            _ => Ordering::Equal,
+        })
+    }
+}
+
+impl<T: Borrow<Item>> PartialEq for AtPlace<T> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self.0.borrow(), other.0.borrow()) {
+            (Item::Flow(at, one), Item::Flow(there, other)) => at == there && one.same_key(other),
+            (Item::Group(at, one), Item::Group(there, other)) => at == there && one.id == other.id,
+            (Item::Meter(at, one), Item::Meter(there, other)) => at == there && one.id == other.id,
+            (Item::Node(one), Item::Node(other)) => one.store == other.store && one.steps == other.steps,
+            _ => false,
+        }
+    }
+}
+
+impl<T: Borrow<Item>> Eq for AtPlace<T> {}
+
+impl<T: Borrow<Item>> Hash for AtPlace<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.0.borrow() {
+            Item::Flow(dpid, flow) => (dpid, flow.key_hash()).hash(state),
+            Item::Group(dpid, group) => (dpid, group.id).hash(state),
+            Item::Meter(dpid, meter) => (dpid, meter.id).hash(state),
+            Item::Node(derived) => derived.steps.hash(state),
         }
     }
 }
@@ -86,7 +113,7 @@ pub(super) fn tables<'a>(items: impl Iterator<Item = &'a Item>) -> BTreeMap<Dpid
     for item in items {
         match item {
             Item::Flow(dpid, flow) => {
-                switches.entry(*dpid).or_default().flows.insert(flow.key.clone(), Arc::clone(flow));
+                switches.entry(*dpid).or_default().flows.insert(Arc::clone(flow));
             }
             Item::Group(dpid, group) => {
                 switches.entry(*dpid).or_default().groups.insert(group.id, Arc::clone(group));

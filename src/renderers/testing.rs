@@ -126,9 +126,9 @@ impl World {
     /// What a switch should hold, of one feature or (empty name) of all.
     pub fn tables(&self, switch: u64, feature: &str) -> SwitchTables {
         let mut tables = self.workshop.tables().remove(&Dpid(switch)).unwrap_or_default();
-        tables.flows.retain(|_, flow| feature.is_empty() || flow.owner.feature == feature);
-        tables.groups.retain(|_, group| feature.is_empty() || group.owner.feature == feature);
-        tables.meters.retain(|_, meter| feature.is_empty() || meter.owner.feature == feature);
+        tables.flows.retain(|flow| feature.is_empty() || flow.owner.feature() == feature);
+        tables.groups.retain(|_, group| feature.is_empty() || group.owner.feature() == feature);
+        tables.meters.retain(|_, meter| feature.is_empty() || meter.owner.feature() == feature);
         tables
     }
 
