@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use imbl::OrdMap;
 
 use super::{
-    Change, Commit, DatastoreError, Derived, Edit, Engine, IdChange, Operation, Revision, Snapshot, Store,
-    Transaction,
+    Change, Commit, DatastoreError, Derived, DerivedEdit, Edit, Engine, IdChange, Operation, Revision,
+    Snapshot, Store, Transaction,
 };
 use crate::schema::{DataPath, Fields, Parents, diff, merge_layers, stamp_since, tree, validate};
 
@@ -96,7 +96,7 @@ impl Core {
         let revision = self.snapshot.revision.0;
         self.take_ids(&derived.ids);
         let mut after = self.snapshot.clone();
-        self.derive(&mut after, &derived, revision);
+        self.derive(&mut after, derived.edits, revision);
         self.snapshot = after;
     }
 
@@ -129,7 +129,7 @@ impl Core {
         }
         let derived =
             self.render(&Commit { revision, before: &before, after: &after, changes: &changes, now }, now)?;
-        self.derive(&mut after, &derived, revision.0);
+        self.derive(&mut after, derived.edits, revision.0);
         self.take_ids(&derived.ids);
         self.remember(revision, &changes);
         self.snapshot = after;
@@ -143,14 +143,14 @@ impl Core {
         for edit in &transaction.edits {
             let schema = after.schema;
             let layers = after.layers_mut(edit.store);
-            let derived = &layers.derived;
-            layers.derived = match (&edit.node, edit.operation) {
+            let derived = &mut layers.derived;
+            match (&edit.node, edit.operation) {
                 (Some(node), Operation::Merge) => {
-                    tree::merge(derived, schema, &edit.path, node.clone(), Parents::Create)?
+                    tree::merge(derived, schema, &edit.path, node.clone(), Parents::Create)?;
                 }
                 (Some(node), _) => tree::put(derived, schema, &edit.path, node.clone(), Parents::Create)?,
-                (None, _) => tree::remove(derived, schema, &edit.path)?,
-            };
+                (None, _) => drop(tree::remove(derived, schema, &edit.path)?),
+            }
         }
         after.revision.0 += 1;
         for store in [Store::Config, Store::Operational] {
@@ -220,13 +220,14 @@ impl Core {
             Parents::Require
         };
         let node = || edit.node.clone().ok_or_else(missing);
-        layers.input = match edit.operation {
+        let input = &mut layers.input;
+        match edit.operation {
             Operation::Create | Operation::Replace => {
-                tree::put(&layers.input, schema, &edit.path, node()?, parents)?
+                tree::put(input, schema, &edit.path, node()?, parents)?;
             }
-            Operation::Merge => tree::merge(&layers.input, schema, &edit.path, node()?, parents)?,
-            Operation::Delete | Operation::Remove => tree::remove(&layers.input, schema, &edit.path)?,
-        };
+            Operation::Merge => tree::merge(input, schema, &edit.path, node()?, parents)?,
+            Operation::Delete | Operation::Remove => drop(tree::remove(input, schema, &edit.path)?),
+        }
         Ok(!there)
     }
 
@@ -279,23 +280,20 @@ impl Core {
     }
 
     /// Puts what the engine derived into the derived layers.
-    fn derive(&self, after: &mut Snapshot, derived: &Derived, revision: u64) {
+    fn derive(&self, after: &mut Snapshot, edits: Vec<DerivedEdit>, revision: u64) {
         let schema = after.schema;
         let old: Vec<Arc<Fields>> = [Store::Config, Store::Operational]
             .iter()
             .map(|store| after.layers(*store).derived.clone())
             .collect();
-        for edit in &derived.edits {
-            let layers = after.layers_mut(edit.store);
-            let edited = match &edit.node {
-                Some(node) => tree::put(&layers.derived, schema, &edit.path, node.clone(), Parents::Create),
-                None => tree::remove(&layers.derived, schema, &edit.path),
+        for edit in edits {
+            let layer = &mut after.layers_mut(edit.store).derived;
+            let edited = match edit.node {
+                Some(node) => tree::put(layer, schema, &edit.path, node, Parents::Create),
+                None => tree::remove(layer, schema, &edit.path).map(drop),
             };
-            match edited {
-                Ok(root) => layers.derived = root,
-                Err(error) => {
-                    tracing::error!(%error, path = self.path(&edit.path), "a derived node does not fit its model")
-                }
+            if let Err(error) = edited {
+                tracing::error!(%error, path = self.path(&edit.path), "a derived node does not fit its model");
             }
         }
         for (store, old) in [Store::Config, Store::Operational].into_iter().zip(&old) {

@@ -76,13 +76,14 @@ fn replay(snapshot: &mut Snapshot, edit: &Edit) -> Result<(), String> {
     let node = || edit.node.clone().ok_or_else(|| "an edit without its value".to_owned());
     let edited = match edit.operation {
         Operation::Create | Operation::Replace => {
-            tree::put(&layers.input, schema, &edit.path, node()?, Parents::Create)
+            tree::put(&mut layers.input, schema, &edit.path, node()?, Parents::Create)
         }
-        Operation::Merge => tree::merge(&layers.input, schema, &edit.path, node()?, Parents::Create),
-        Operation::Delete | Operation::Remove => tree::remove(&layers.input, schema, &edit.path),
+        Operation::Merge => tree::merge(&mut layers.input, schema, &edit.path, node()?, Parents::Create),
+        Operation::Delete | Operation::Remove => {
+            tree::remove(&mut layers.input, schema, &edit.path).map(drop)
+        }
     };
-    layers.input = edited.map_err(|error| error.to_string())?;
-    Ok(())
+    edited.map_err(|error| error.to_string())
 }
 
 /// Entries of one list that go into one part: parts stay around a megabyte.

@@ -89,7 +89,10 @@ impl Changes {
             let path = DataPath { steps: derived.steps.iter().cloned().collect() };
             Some(DerivedEdit { store: derived.store, path, node })
         };
-        self.entries.extract_if(.., is_node).filter_map(edit).collect()
+        let mut edits: Vec<_> = self.entries.extract_if(.., is_node).filter_map(edit).collect();
+        // What goes, goes first; what comes takes its place before what is below it.
+        edits.sort_by_key(|edit| if edit.node.is_some() { edit.path.steps.len() } else { 0 });
+        edits
     }
 
     /// The changes by switch.

@@ -90,16 +90,32 @@ impl Fields {
         self.children.is_empty()
     }
 
-    /// A copy with this child set (`None`: taken out). Nothing else is touched: see `tree::put` for the rules.
-    pub fn with(&self, child: SchemaId, node: Option<Node>) -> Fields {
-        let mut children = Vec::with_capacity(self.children.len() + 1);
-        let at = self.children.partition_point(|(id, _)| *id < child);
-        children.extend_from_slice(&self.children[..at]);
-        children.extend(node.map(|node| (child, node)));
-        let rest = &self.children[at..];
-        let replaced = rest.first().is_some_and(|(id, _)| *id == child);
-        children.extend_from_slice(&rest[usize::from(replaced)..]);
-        Fields { modified: 0, children: children.into_boxed_slice() }
+    /// Sets this child (`None`: takes it out). Nothing else is touched: see `tree::put` for the rules.
+    pub fn set(&mut self, child: SchemaId, node: Option<Node>) {
+        let found = self.children.binary_search_by_key(&child, |(id, _)| *id);
+        match (found, node) {
+            (Ok(at), Some(node)) => self.children[at].1 = node,
+            (Err(_), None) => {}
+            (Ok(at), None) => {
+                let mut children = std::mem::take(&mut self.children).into_vec();
+                children.remove(at);
+                self.children = children.into_boxed_slice();
+            }
+            (Err(at), Some(node)) => {
+                let old = std::mem::take(&mut self.children).into_vec();
+                let mut children = Vec::with_capacity(old.len() + 1);
+                let mut old = old.into_iter();
+                children.extend(old.by_ref().take(at));
+                children.push((child, node));
+                children.extend(old);
+                self.children = children.into_boxed_slice();
+            }
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, child: SchemaId) -> Option<&mut Node> {
+        let at = self.children.binary_search_by_key(&child, |(id, _)| *id).ok()?;
+        Some(&mut self.children[at].1)
     }
 
     pub fn get(&self, child: SchemaId) -> Option<&Node> {

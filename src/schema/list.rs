@@ -74,6 +74,22 @@ impl List {
         }
     }
 
+    /// The entry with this key, to be changed where it is.
+    pub(super) fn get_mut(&mut self, key: &Key) -> Option<&mut Arc<Fields>> {
+        match &mut self.entries {
+            Entries::Few(entries) => {
+                let at = entries.binary_search_by(|(other, _)| other.cmp(key)).ok()?;
+                Some(&mut Arc::make_mut(entries)[at].1)
+            }
+            Entries::User(entries) => {
+                let at = entries.iter().position(|(other, _)| other == key)?;
+                Some(&mut Arc::make_mut(entries)[at].1)
+            }
+            Entries::Many(entries) => entries.get_mut(key),
+            Entries::Keyless(_) => None,
+        }
+    }
+
     /// Sets the entry with this key; a new one goes to the end where the user gives the order.
     pub fn insert(&mut self, key: Key, entry: Arc<Fields>) {
         match &mut self.entries {

@@ -18,7 +18,7 @@ pub fn stamp(root: &Arc<Fields>, path: &DataPath, revision: u64) -> Arc<Fields> 
         let Some(found) = fields.children.iter().position(|(id, _)| *id == step.node) else { return root };
         at = match (&mut fields.children[found].1, &step.key) {
             (Node::Container(inner), None) => inner,
-            (Node::List(list), Some(key)) => match entry_mut(list, key) {
+            (Node::List(list), Some(key)) => match list.get_mut(key) {
                 Some(entry) => entry,
                 None => return root,
             },
@@ -78,7 +78,7 @@ fn since_list(before: &List, after: &mut List, revision: u64) {
             .collect(),
     };
     for key in changed {
-        if let Some(entry) = entry_mut(after, &key) {
+        if let Some(entry) = after.get_mut(&key) {
             match before.get(&key) {
                 Some(old) => since(old, entry, revision),
                 None => fresh(entry, revision),
@@ -129,20 +129,5 @@ fn fresh_entries(list: &mut List, revision: u64) {
                 }
             }
         }
-    }
-}
-
-fn entry_mut<'a>(list: &'a mut List, key: &Key) -> Option<&'a mut Arc<Fields>> {
-    match &mut list.entries {
-        Entries::Few(entries) => {
-            let at = entries.binary_search_by(|(other, _)| other.cmp(key)).ok()?;
-            Some(&mut Arc::make_mut(entries)[at].1)
-        }
-        Entries::User(entries) => {
-            let at = entries.iter().position(|(other, _)| other == key)?;
-            Some(&mut Arc::make_mut(entries)[at].1)
-        }
-        Entries::Many(entries) => entries.get_mut(key),
-        Entries::Keyless(_) => None,
     }
 }

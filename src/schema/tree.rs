@@ -89,25 +89,33 @@ pub fn get(root: &Arc<Fields>, path: &DataPath) -> Option<Node> {
 
 /// Puts `node` at `path` in place of whatever was there. An empty list or non-presence container put is one
 /// taken away. Nodes of other cases of a choice give way.
+///
+/// Nodes that others hold too are copied on the way, all others are edited where they are.
+///
+/// # Errors
+/// When the model does not allow it. The tree may then hold parts of the edit: clone the root before, if it is needed.
 pub fn put(
-    root: &Arc<Fields>,
+    root: &mut Arc<Fields>,
     schema: &Schema,
     path: &DataPath,
     node: Node,
     parents: Parents,
-) -> Result<Arc<Fields>, TreeError> {
+) -> Result<(), TreeError> {
     edit(root, schema, path, parents, &|_| Ok(Some(node.clone())))
 }
 
 /// Unites `node` with what is at `path`: containers and list entries field by field, leafs are replaced,
 /// leaf-lists gain what they lack, keyless and positional lists are replaced as a whole.
+///
+/// # Errors
+/// As [`put`].
 pub fn merge(
-    root: &Arc<Fields>,
+    root: &mut Arc<Fields>,
     schema: &Schema,
     path: &DataPath,
     node: Node,
     parents: Parents,
-) -> Result<Arc<Fields>, TreeError> {
+) -> Result<(), TreeError> {
     let id = path.steps.last().map(|step| step.node);
     edit(root, schema, path, parents, &|old| {
         Ok(Some(match old {
@@ -117,9 +125,11 @@ pub fn merge(
     })
 }
 
-/// Takes what is at `path` away, with the non-presence containers and lists that this leaves empty.
-/// Nothing there: the same root comes back.
-pub fn remove(root: &Arc<Fields>, schema: &Schema, path: &DataPath) -> Result<Arc<Fields>, TreeError> {
+/// Takes what is at `path` away, with the non-presence containers and lists that this leaves empty. False: nothing was there.
+///
+/// # Errors
+/// As [`put`]; the key of a list entry cannot go alone.
+pub fn remove(root: &mut Arc<Fields>, schema: &Schema, path: &DataPath) -> Result<bool, TreeError> {
     if let [.., Step { node: list, key: Some(_) }, Step { node: leaf, key: None }] = &*path.steps
         && let Kind::List { keys, .. } = &schema.node(*list).kind
         && keys.contains(leaf)
@@ -127,30 +137,32 @@ pub fn remove(root: &Arc<Fields>, schema: &Schema, path: &DataPath) -> Result<Ar
         return Err(TreeError::KeyLeaf { path: path.display(schema) });
     }
     if get_ref(root, path).is_none() {
-        return Ok(root.clone());
+        return Ok(false);
     }
-    edit(root, schema, path, Parents::Require, &|_| Ok(None))
+    edit(root, schema, path, Parents::Require, &|_| Ok(None))?;
+    Ok(true)
 }
 
 /// What becomes of the node at the end of the path.
 type Change<'a> = dyn Fn(Option<Node>) -> Result<Option<Node>, TreeError> + 'a;
 
 fn edit(
-    root: &Arc<Fields>,
+    root: &mut Arc<Fields>,
     schema: &Schema,
     path: &DataPath,
     parents: Parents,
     change: &Change<'_>,
-) -> Result<Arc<Fields>, TreeError> {
+) -> Result<(), TreeError> {
     let editor = Editor { schema, path, parents, change };
     if path.steps.is_empty() {
-        return match change(Some(Node::Container(root.clone())))? {
-            Some(Node::Container(fields)) => Ok(fields),
-            None => Ok(Arc::default()),
-            Some(other) => Err(editor.shape(0, "a datastore", &other)),
+        *root = match change(Some(Node::Container(root.clone())))? {
+            Some(Node::Container(fields)) => fields,
+            None => Arc::default(),
+            Some(other) => return Err(editor.shape(0, "a datastore", &other)),
         };
+        return Ok(());
     }
-    Ok(Arc::new(editor.fields(root, 0)?))
+    editor.fields(Arc::make_mut(root), 0)
 }
 
 struct Editor<'a> {
@@ -161,58 +173,71 @@ struct Editor<'a> {
 }
 
 impl Editor<'_> {
-    /// The fields above step `at`, with that step's node edited.
-    fn fields(&self, fields: &Arc<Fields>, at: usize) -> Result<Fields, TreeError> {
+    /// Edits the node of step `at` within the fields above it.
+    fn fields(&self, fields: &mut Fields, at: usize) -> Result<(), TreeError> {
+        // Not committed yet.
+        fields.modified = 0;
         let step = &self.path.steps[at];
-        let old = fields.get(step.node);
         let last = at + 1 == self.path.steps.len();
         let new = match (&self.schema.node(step.node).kind, &step.key) {
-            (Kind::Container { presence }, None) => {
-                let old = old.and_then(Node::fields);
-                let new = if last {
-                    self.changed_fields(at, old, "a container")?
-                } else {
-                    let empty = Arc::default();
-                    let inner = match old {
-                        Some(inner) => inner,
-                        None if *presence && self.parents == Parents::Require => return Err(self.missing(at)),
-                        None => &empty,
-                    };
-                    Some(Arc::new(self.fields(inner, at + 1)?))
-                };
+            (Kind::Container { presence }, None) if last => {
+                let new = self.changed_fields(at, fields.container(step.node), "a container")?;
                 new.filter(|fields| *presence || !fields.is_empty()).map(Node::Container)
             }
-            (Kind::List { keys, .. }, Some(key)) => {
-                let mut list = match old {
-                    Some(Node::List(list)) => list.clone(),
-                    _ => List::empty(self.schema, step.node),
-                };
-                match self.entry(&list, keys, key, at)? {
-                    Some(entry) => list.insert(key.clone(), entry),
-                    None => {
-                        list.remove(key);
+            (Kind::Container { presence }, None) => {
+                if let Some(Node::Container(inner)) = fields.get_mut(step.node) {
+                    let inner = Arc::make_mut(inner);
+                    self.fields(inner, at + 1)?;
+                    if *presence || !inner.is_empty() {
+                        return Ok(());
                     }
+                    None
+                } else if *presence && self.parents == Parents::Require {
+                    return Err(self.missing(at));
+                } else {
+                    let mut inner = Fields::default();
+                    self.fields(&mut inner, at + 1)?;
+                    (*presence || !inner.is_empty()).then(|| inner.into())
                 }
-                Some(Node::List(list)).filter(not_empty)
             }
-            (Kind::List { .. }, None) if last => match (self.change)(old.cloned())? {
+            (Kind::List { keys, .. }, Some(key)) => {
+                if keys.is_empty() || keys.len() != key.0.len() {
+                    return Err(self.not_data(at, "the number of key values is not that of the list's keys"));
+                }
+                if let Some(Node::List(list)) = fields.get_mut(step.node) {
+                    self.entry(list, keys, key, at)?;
+                    if !list.is_empty() {
+                        return Ok(());
+                    }
+                    None
+                } else {
+                    let mut list = List::empty(self.schema, step.node);
+                    self.entry(&mut list, keys, key, at)?;
+                    Some(Node::List(list)).filter(not_empty)
+                }
+            }
+            (Kind::List { .. }, None) if last => match (self.change)(fields.get(step.node).cloned())? {
                 Some(node @ Node::List(_)) => Some(node).filter(not_empty),
                 None => None,
                 Some(other) => return Err(self.shape(at, "a list", &other)),
             },
-            (Kind::LeafList { .. }, None) if last => match (self.change)(old.cloned())? {
+            (Kind::LeafList { .. }, None) if last => match (self.change)(fields.get(step.node).cloned())? {
                 Some(node @ Node::LeafList(_)) => Some(node).filter(not_empty),
                 None => None,
                 Some(other) => return Err(self.shape(at, "a leaf-list", &other)),
             },
-            (Kind::LeafList { .. }, Some(key)) if last => self.leaf_list_entry(old, key, at)?,
-            (Kind::Leaf { .. } | Kind::Any, None) if last => match (self.change)(old.cloned())? {
-                node @ (Some(Node::Leaf(_)) | None) => {
-                    self.keep_key(fields, at, node.as_ref())?;
-                    node
+            (Kind::LeafList { .. }, Some(key)) if last => {
+                self.leaf_list_entry(fields.get(step.node), key, at)?
+            }
+            (Kind::Leaf { .. } | Kind::Any, None) if last => {
+                match (self.change)(fields.get(step.node).cloned())? {
+                    node @ (Some(Node::Leaf(_)) | None) => {
+                        self.keep_key(fields, at, node.as_ref())?;
+                        node
+                    }
+                    Some(other) => return Err(self.shape(at, "a leaf", &other)),
                 }
-                Some(other) => return Err(self.shape(at, "a leaf", &other)),
-            },
+            }
             (Kind::Leaf { .. } | Kind::LeafList { .. } | Kind::Any, _) => {
                 return Err(self.not_data(at, "a leaf has nothing below it"));
             }
@@ -222,34 +247,29 @@ impl Editor<'_> {
                 return Err(self.not_data(at, "it is an operation"));
             }
         };
-        Ok(place(self.schema, fields, step.node, new))
+        place(self.schema, fields, step.node, new);
+        Ok(())
     }
 
-    fn entry(
-        &self,
-        list: &List,
-        keys: &[SchemaId],
-        key: &Key,
-        at: usize,
-    ) -> Result<Option<Arc<Fields>>, TreeError> {
-        if keys.is_empty() || keys.len() != key.0.len() {
-            return Err(self.not_data(at, "the number of key values is not that of the list's keys"));
-        }
-        let old = list.get(key);
+    /// Edits one entry of a list.
+    fn entry(&self, list: &mut List, keys: &[SchemaId], key: &Key, at: usize) -> Result<(), TreeError> {
         if at + 1 == self.path.steps.len() {
-            let new = self.changed_fields(at, old, "a list entry")?;
-            return new.map(|fields| self.with_keys(fields, keys, key, at)).transpose();
-        }
-        let made;
-        let inner = match old {
-            Some(inner) => inner,
-            None if self.parents == Parents::Require => return Err(self.missing(at)),
-            None => {
-                made = self.with_keys(Arc::default(), keys, key, at)?;
-                &made
+            match self.changed_fields(at, list.get(key), "a list entry")? {
+                Some(fields) => list.insert(key.clone(), self.with_keys(fields, keys, key, at)?),
+                None => drop(list.remove(key)),
             }
-        };
-        Ok(Some(Arc::new(self.fields(inner, at + 1)?)))
+            return Ok(());
+        }
+        if let Some(inner) = list.get_mut(key) {
+            return self.fields(Arc::make_mut(inner), at + 1);
+        }
+        if self.parents == Parents::Require {
+            return Err(self.missing(at));
+        }
+        let mut made = self.with_keys(Arc::default(), keys, key, at)?;
+        self.fields(Arc::make_mut(&mut made), at + 1)?;
+        list.insert(key.clone(), made);
+        Ok(())
     }
 
     /// The entry with its key leafs in place.
@@ -267,7 +287,7 @@ impl Editor<'_> {
                     let leaf = self.schema.node(*leaf).name.to_string();
                     return Err(TreeError::KeyMismatch { path: self.upto(at), leaf });
                 }
-                None => fields = Arc::new(fields.with(*leaf, Some(Node::Leaf(value.clone())))),
+                None => Arc::make_mut(&mut fields).set(*leaf, Some(Node::Leaf(value.clone()))),
             }
         }
         Ok(fields)
@@ -360,16 +380,15 @@ pub fn leaf_list(schema: &Schema, id: SchemaId, values: Vec<Value>) -> Node {
     Node::LeafList(if set { Values::ascending(values) } else { values.into_iter().collect() })
 }
 
-/// `fields` with `child` set; nodes of other cases of its choices give way.
-pub(super) fn place(schema: &Schema, fields: &Fields, child: SchemaId, new: Option<Node>) -> Fields {
+/// Sets `child`; nodes of other cases of its choices give way.
+pub(super) fn place(schema: &Schema, fields: &mut Fields, child: SchemaId, new: Option<Node>) {
     let makes_way = new.is_some() && !schema.node(child).cases.is_empty();
-    let mut placed = fields.with(child, new);
-    if makes_way && placed.children.iter().any(|(other, _)| excludes(schema, child, *other)) {
-        let children = std::mem::take(&mut placed.children).into_vec();
-        placed.children =
+    fields.set(child, new);
+    if makes_way && fields.children.iter().any(|(other, _)| excludes(schema, child, *other)) {
+        let children = std::mem::take(&mut fields.children).into_vec();
+        fields.children =
             children.into_iter().filter(|(other, _)| !excludes(schema, child, *other)).collect();
     }
-    placed
 }
 
 /// True for nodes in different cases of one choice.

@@ -90,10 +90,10 @@ impl Mini {
         let mut after = self.snapshot.clone();
         after.revision = Revision(self.snapshot.revision.0 + 1);
         let input = &mut layers(&mut after, store).input;
-        *input = match node {
+        match node {
             Some(node) => tree::put(input, schema, path, node, Parents::Create).unwrap(),
-            None => tree::remove(input, schema, path).unwrap(),
-        };
+            None => drop(tree::remove(input, schema, path).unwrap()),
+        }
         let before = self.snapshot.clone();
         let changes = |store, a: &Arc<Fields>, b: &Arc<Fields>| {
             let change = move |(path, before, after)| Change { store, path, before, after };
@@ -123,10 +123,10 @@ impl Mini {
         let schema = self.snapshot.schema;
         for edit in derived.edits {
             let layer = &mut layers(&mut self.snapshot, edit.store).derived;
-            *layer = match edit.node {
+            match edit.node {
                 Some(node) => tree::put(layer, schema, &edit.path, node, Parents::Create).unwrap(),
-                None => tree::remove(layer, schema, &edit.path).unwrap(),
-            };
+                None => drop(tree::remove(layer, schema, &edit.path).unwrap()),
+            }
         }
     }
 

@@ -20,7 +20,8 @@ fn put_legacy(url: &str, body: &str) -> String {
     let node = json::parse_resource(schema, &path, body.as_bytes(), Mode::Lenient)
         .unwrap_or_else(|errors| panic!("{url}: {errors}"));
     let before: Arc<Fields> = Arc::default();
-    let root = tree::put(&before, schema, &path, node, Parents::Require).unwrap();
+    let mut root = before.clone();
+    tree::put(&mut root, schema, &path, node, Parents::Require).unwrap();
     let changes = diff(schema, &before, &root);
     assert_eq!(validate(schema, true, &root, &changes), Ok(()));
     let mut out = Vec::new();
@@ -67,7 +68,8 @@ fn one_more_pod_is_one_difference_small_in_memory() {
     let path = DataPath::parse_legacy(schema, &format!("pod:coe/pods/{uid}")).unwrap();
     let node = json::parse_resource(schema, &path, body.as_bytes(), Mode::Lenient).unwrap();
     assert!(super::super::heap_size(&node) < 2048);
-    let root = tree::put(&Arc::default(), schema, &path, node.clone(), Parents::Require).unwrap();
+    let mut root = Arc::default();
+    tree::put(&mut root, schema, &path, node.clone(), Parents::Require).unwrap();
     assert_eq!(diff(schema, &Arc::default(), &root), [(path, None, Some(node))]);
 }
 

@@ -109,10 +109,10 @@ proptest! {
         for (path, was, is) in &changes {
             prop_assert_eq!(&tree::get(&before, path), was);
             prop_assert_eq!(&tree::get(&after, path), is);
-            root = match is {
-                Some(node) => tree::put(&root, sample(), path, node.clone(), Parents::Create).unwrap(),
-                None => tree::remove(&root, sample(), path).unwrap(),
-            };
+            match is {
+                Some(node) => tree::put(&mut root, sample(), path, node.clone(), Parents::Create).unwrap(),
+                None => drop(tree::remove(&mut root, sample(), path).unwrap()),
+            }
         }
         prop_assert_eq!(written(sample(), &root), written(sample(), &after));
         let stamped = stamp_since(&before, &after, 7);
@@ -135,17 +135,19 @@ proptest! {
             let before = (root.clone(), written(schema, &root));
             match kind {
                 0 => {
-                    root = tree::remove(&root, schema, &at(&key)).unwrap();
+                    tree::remove(&mut root, schema, &at(&key)).unwrap();
                     model.remove(&key);
                 }
                 1 => {
-                    root = tree::merge(&root, schema, &at(&key), Node::Container(entry.clone()), Parents::Require).unwrap();
+                    tree::merge(&mut root, schema, &at(&key), Node::Container(entry.clone()), Parents::Require).unwrap();
                     let kept = model.get(&key).and_then(|old| old.get(value)).cloned();
                     let fresh = entry.get(value).cloned().or(kept);
-                    model.insert(key, Arc::new(entry.with(value, fresh)));
+                    let mut united = (*entry).clone();
+                    united.set(value, fresh);
+                    model.insert(key, Arc::new(united));
                 }
                 _ => {
-                    root = tree::put(&root, schema, &at(&key), Node::Container(entry.clone()), Parents::Require).unwrap();
+                    tree::put(&mut root, schema, &at(&key), Node::Container(entry.clone()), Parents::Require).unwrap();
                     model.insert(key, entry);
                 }
             }
@@ -177,8 +179,10 @@ proptest! {
     fn merging_is_idempotent(root in arbitrary_root(sample(), true)) {
         let whole = DataPath::root();
         let node = Node::Container(root.clone());
-        let once = tree::merge(&Arc::default(), sample(), &whole, node.clone(), Parents::Require).unwrap();
-        let twice = tree::merge(&once, sample(), &whole, node, Parents::Require).unwrap();
+        let mut once = Arc::default();
+        tree::merge(&mut once, sample(), &whole, node.clone(), Parents::Require).unwrap();
+        let mut twice = once.clone();
+        tree::merge(&mut twice, sample(), &whole, node, Parents::Require).unwrap();
         prop_assert_eq!(written(sample(), &once), written(sample(), &root));
         prop_assert_eq!(written(sample(), &twice), written(sample(), &root));
         prop_assert!(heap_size(&Node::Container(root)) > 0);
@@ -214,8 +218,9 @@ proptest! {
                 let mut again = Vec::new();
                 json::write_resource(sample(), &path, &node, &mut again);
                 prop_assert!(json::parse_resource(sample(), &path, &again, Mode::Strict).is_ok());
-                let put = tree::put(&root, sample(), &path, node, Parents::Require);
-                if let Ok(after) = put {
+                let mut after = root.clone();
+                let put = tree::put(&mut after, sample(), &path, node, Parents::Require);
+                if put.is_ok() {
                     let _ = validate(sample(), true, &after, &diff(sample(), &root, &after));
                 }
             }

@@ -264,7 +264,9 @@ proptest! {
             let at = node(json["name"].as_str().unwrap());
             let body = json!({ "test:node": [json] }).to_string();
             let entry = json::parse_resource(schema, &at, body.as_bytes(), Mode::Strict).unwrap();
-            tree::put(root, schema, &at, entry, Parents::Require).unwrap()
+            let mut root = root.clone();
+            tree::put(&mut root, schema, &at, entry, Parents::Require).unwrap();
+            root
         };
         let each = |document: &Json| document["test:nodes"]["node"].as_array().unwrap().clone();
         let found = |before: &Arc<Fields>, after: &Arc<Fields>| -> BTreeSet<(String, String)> {
@@ -286,7 +288,7 @@ proptest! {
         }
         let mut after = each(&second).iter().fold(before.clone(), |root, json| put(&root, json));
         for name in gone {
-            after = tree::remove(&after, schema, &node(name)).unwrap();
+            tree::remove(&mut after, schema, &node(name)).unwrap();
         }
         prop_assert_eq!(found(&before, &after), found(&nothing, &after));
     }

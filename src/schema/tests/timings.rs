@@ -42,12 +42,13 @@ fn one_pod_among_ten_thousand() {
     for number in 0..10_000 {
         let (path, body) = body(number);
         let node = json::parse_resource(schema, &path, body.as_bytes(), Mode::Strict).unwrap();
-        root = tree::put(&root, schema, &path, node, Parents::Require).unwrap();
+        tree::put(&mut root, schema, &path, node, Parents::Require).unwrap();
     }
     println!("heap per pod             {} bytes", heap_size(&Node::Container(root.clone())) / 10_000);
     let (path, text) = body(20_000);
     let node = json::parse_resource(schema, &path, text.as_bytes(), Mode::Strict).unwrap();
-    let after = tree::put(&root, schema, &path, node.clone(), Parents::Require).unwrap();
+    let mut after = root.clone();
+    tree::put(&mut after, schema, &path, node.clone(), Parents::Require).unwrap();
     let changes = diff(schema, &root, &after);
     assert_eq!(changes.len(), 1);
     timed("path of a URL", |_| {
@@ -59,7 +60,7 @@ fn one_pod_among_ten_thousand() {
         });
     }
     timed("put", |_| {
-        tree::put(&root, schema, &path, node.clone(), Parents::Require).unwrap();
+        tree::put(&mut root.clone(), schema, &path, node.clone(), Parents::Require).unwrap();
     });
     timed("get", |_| {
         tree::get(&after, &path).unwrap();

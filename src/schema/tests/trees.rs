@@ -17,12 +17,31 @@ fn node(at: &str, body: &str) -> Node {
     json::parse_resource(sample(), &path(at), body.as_bytes(), Mode::Strict).unwrap()
 }
 
+fn try_put(
+    root: &Arc<Fields>,
+    at: &DataPath,
+    node: Node,
+    parents: Parents,
+) -> Result<Arc<Fields>, TreeError> {
+    let mut root = root.clone();
+    tree::put(&mut root, sample(), at, node, parents)?;
+    Ok(root)
+}
+
 fn put(root: &Arc<Fields>, at: &str, body: &str) -> Arc<Fields> {
-    tree::put(root, sample(), &path(at), node(at, body), Parents::Require).unwrap()
+    try_put(root, &path(at), node(at, body), Parents::Require).unwrap()
 }
 
 fn merge(root: &Arc<Fields>, at: &str, body: &str) -> Arc<Fields> {
-    tree::merge(root, sample(), &path(at), node(at, body), Parents::Require).unwrap()
+    let mut root = root.clone();
+    tree::merge(&mut root, sample(), &path(at), node(at, body), Parents::Require).unwrap();
+    root
+}
+
+fn remove(root: &Arc<Fields>, at: &DataPath) -> Arc<Fields> {
+    let mut root = root.clone();
+    tree::remove(&mut root, sample(), at).unwrap();
+    root
 }
 
 fn json(root: &Arc<Fields>) -> String {
@@ -39,9 +58,9 @@ fn of(body: &str) -> Arc<Fields> {
 fn containers_appear_and_vanish_by_themselves() {
     let root = put(&Arc::default(), "test:coe/settings/level", r#"{"test:level":5}"#);
     assert_eq!(json(&root), r#"{"test:coe":{"settings":{"level":5}}}"#);
-    let gone = tree::remove(&root, sample(), &path("test:coe/settings/level")).unwrap();
+    let gone = remove(&root, &path("test:coe/settings/level"));
     assert!(gone.is_empty());
-    let same = tree::remove(&root, sample(), &path("test:nodes")).unwrap();
+    let same = remove(&root, &path("test:nodes"));
     assert!(Arc::ptr_eq(&same, &root));
     let presence = put(&Arc::default(), "test:strict", r#"{"test:strict":{}}"#);
     assert_eq!(json(&presence), r#"{"test:strict":{}}"#);
@@ -52,11 +71,11 @@ fn containers_appear_and_vanish_by_themselves() {
 fn absent_parents_are_required_or_created() {
     let at = path("test:nodes/node=a/address");
     let address = node("test:nodes/node=a/address", r#"{"test:address":"1.2.3.4"}"#);
-    let error = tree::put(&Arc::default(), sample(), &at, address.clone(), Parents::Require).unwrap_err();
+    let error = try_put(&Arc::default(), &at, address.clone(), Parents::Require).unwrap_err();
     assert!(
         matches!(&error, TreeError::ParentMissing { parent, .. } if parent == "/test:nodes/node[name='a']")
     );
-    let root = tree::put(&Arc::default(), sample(), &at, address, Parents::Create).unwrap();
+    let root = try_put(&Arc::default(), &at, address, Parents::Create).unwrap();
     assert_eq!(json(&root), r#"{"test:nodes":{"node":[{"name":"a","address":"1.2.3.4"}]}}"#);
 }
 
@@ -64,16 +83,16 @@ fn absent_parents_are_required_or_created() {
 fn keys_cannot_be_changed_or_removed_alone() {
     let root = of(r#"{"test:nodes":{"node":[{"name":"a"}]}}"#);
     let at = path("test:nodes/node=a/name");
-    assert!(matches!(tree::remove(&root, sample(), &at), Err(TreeError::KeyLeaf { .. })));
+    assert!(matches!(tree::remove(&mut root.clone(), sample(), &at), Err(TreeError::KeyLeaf { .. })));
     let other = Node::Leaf(super::super::Value::text("b"));
-    let changed = tree::put(&root, sample(), &at, other, Parents::Require);
+    let changed = try_put(&root, &at, other, Parents::Require);
     assert!(matches!(changed, Err(TreeError::KeyMismatch { .. })));
     let wrong = node("test:nodes/node=b", r#"{"test:node":[{"name":"b"}]}"#);
-    let misplaced = tree::put(&root, sample(), &path("test:nodes/node=a"), wrong, Parents::Require);
+    let misplaced = try_put(&root, &path("test:nodes/node=a"), wrong, Parents::Require);
     assert!(matches!(misplaced, Err(TreeError::KeyMismatch { .. })));
     let leaf = Node::Leaf(super::super::Value::Bool(true));
     assert!(matches!(
-        tree::put(&root, sample(), &path("test:nodes"), leaf, Parents::Require),
+        try_put(&root, &path("test:nodes"), leaf, Parents::Require),
         Err(TreeError::Shape { .. })
     ));
 }
@@ -124,7 +143,7 @@ fn lists_change_form_at_sixteen_entries_and_back() {
         assert_eq!(form(&root), (number + 1, number + 1 > 16));
     }
     for number in 0..40 {
-        root = tree::remove(&root, sample(), &path(&format!("test:nodes/node=n{number}"))).unwrap();
+        root = remove(&root, &path(&format!("test:nodes/node=n{number}")));
         assert_eq!(form(&root), (39 - number, 39 - number > 16));
     }
     assert!(root.is_empty());
@@ -137,7 +156,7 @@ fn leaf_list_entries_come_and_go() {
     assert_eq!(json(&root), r#"{"test:strict":{"needed":"x","some":[1,7]}}"#);
     let at = path("test:strict/some=1");
     assert!(tree::get(&root, &at).is_some());
-    let root = tree::remove(&root, sample(), &at).unwrap();
+    let root = remove(&root, &at);
     assert!(tree::get(&root, &at).is_none());
     assert_eq!(json(&root), r#"{"test:strict":{"needed":"x","some":[7]}}"#);
 }

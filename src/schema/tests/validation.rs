@@ -14,11 +14,15 @@ fn path(text: &str) -> DataPath {
 fn put(root: &Arc<Fields>, at: &str, body: &str) -> Arc<Fields> {
     let at = path(at);
     let node = json::parse_resource(sample(), &at, body.as_bytes(), Mode::Strict).unwrap();
-    tree::put(root, sample(), &at, node, Parents::Require).unwrap()
+    let mut root = root.clone();
+    tree::put(&mut root, sample(), &at, node, Parents::Require).unwrap();
+    root
 }
 
 fn remove(root: &Arc<Fields>, at: &str) -> Arc<Fields> {
-    tree::remove(root, sample(), &path(at)).unwrap()
+    let mut root = root.clone();
+    tree::remove(&mut root, sample(), &path(at)).unwrap();
+    root
 }
 
 /// Kinds and paths of what is wrong with going from `before` to `after`.

@@ -78,7 +78,9 @@ fn validate_part(
 fn grafted(schema: &Schema, fields: &Fields, steps: &[Step], node: Node) -> Fields {
     let Some((step, below)) = steps.split_first() else { return fields.clone() };
     if below.is_empty() {
-        return fields.with(step.node, Some(node));
+        let mut fields = fields.clone();
+        fields.set(step.node, Some(node));
+        return fields;
     }
     let empty = Arc::default();
     let child = fields.get(step.node);
@@ -95,5 +97,7 @@ fn grafted(schema: &Schema, fields: &Fields, steps: &[Step], node: Node) -> Fiel
             Node::from(grafted(schema, inner, below, node))
         }
     };
-    fields.with(step.node, Some(new))
+    let mut fields = fields.clone();
+    fields.set(step.node, Some(new));
+    fields
 }

@@ -215,12 +215,14 @@ impl Names {
         for id in [switch.clone(), format!("{switch}/bridge/{bridge_name}")] {
             let path = self.node_path(&id);
             let Some(Node::Container(node)) = snapshot.written(Store::Operational, &path) else { continue };
+            let mut own = (*node).clone();
+            own.set(self.port, None);
             if let Some(ports) = node.list(self.port) {
                 for (key, port) in ports {
                     facts.insert(path.clone().entry(self.port, key.clone()), port.clone());
                 }
             }
-            facts.insert(path, Arc::new(node.with(self.port, None)));
+            facts.insert(path, Arc::new(own));
         }
         facts
     }
