@@ -69,7 +69,8 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 // -- the controller with one switch
 
-struct Bed {
+struct Bed<'a> {
+    runtime: &'a tokio::runtime::Runtime,
     controller: Controller,
     switch: Switch,
     dpid: Dpid,
@@ -98,8 +99,8 @@ fn settings(folder: &Path) -> Settings {
 
 const SWITCH: &str = "ovsdb://uuid/00000000-0000-4000-8000-00000000000a";
 
-impl Bed {
-    fn new(runtime: &tokio::runtime::Runtime) -> Bed {
+impl Bed<'_> {
+    fn new(runtime: &tokio::runtime::Runtime) -> Bed<'_> {
         let switch = Switch::start();
         let dpid: Dpid =
             switch.vsctl(&["get", "bridge", "br0", "datapath_id"]).trim().trim_matches('"').parse().unwrap();
@@ -108,7 +109,7 @@ impl Bed {
         switch.vsctl(&["set-controller", "br0", &format!("tcp:127.0.0.1:{}", controller.openflow.port())]);
         let http = TcpStream::connect(controller.restconf).unwrap();
         http.set_nodelay(true).unwrap();
-        let mut bed = Bed { controller, switch, dpid, http, ports: 0, folder };
+        let mut bed = Bed { runtime, controller, switch, dpid, http, ports: 0, folder };
         let colons: Vec<String> = dpid
             .to_string()
             .as_bytes()
@@ -164,18 +165,15 @@ impl Bed {
 
     /// Waits until the switch has confirmed everything.
     fn settle(&self) {
-        let end = Instant::now() + Duration::from_secs(60);
-        loop {
-            let (status, desired) = (
-                self.controller.programmers.status(self.dpid),
-                self.controller.programmers.pending(self.dpid),
-            );
-            if status.connected && status.programmed > 0 && !desired {
-                return;
+        let programmers = &self.controller.programmers;
+        let mut confirmed = programmers.confirmed(self.dpid);
+        let settled = async {
+            while *confirmed.borrow_and_update() == 0 || programmers.pending(self.dpid) {
+                confirmed.changed().await.unwrap();
             }
-            assert!(Instant::now() < end, "the switch was not programmed: {status:?}");
-            std::thread::yield_now();
-        }
+        };
+        let in_time = async { tokio::time::timeout(Duration::from_secs(60), settled).await };
+        self.runtime.block_on(in_time).expect("the switch was not programmed");
     }
 
     fn put(&mut self, path: &str, body: &str) {
@@ -215,7 +213,7 @@ fn entry(pod: u32) -> String {
     )
 }
 
-fn put_pods(bed: &mut Bed, pods: std::ops::Range<u32>) {
+fn put_pods(bed: &mut Bed<'_>, pods: std::ops::Range<u32>) {
     let body =
         format!(r#"{{"pod:coe":{{"pods":[{}]}}}}"#, (0..pods.end).map(entry).collect::<Vec<_>>().join(","));
     bed.put("/restconf/config/pod:coe", &body);

@@ -51,6 +51,8 @@ struct Slot {
     changed: Notify,
     status: Mutex<Status>,
     session: Mutex<Option<SessionHandle>>,
+    /// The revision that the switch confirmed last.
+    confirmed: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -106,6 +108,11 @@ impl Programmers {
         locked(&slot.status).programmed < revision
     }
 
+    /// The revision up to which a switch has confirmed everything, now and from now on.
+    pub fn confirmed(&self, dpid: Dpid) -> watch::Receiver<u64> {
+        self.slot(dpid).confirmed.subscribe()
+    }
+
     pub fn status(&self, dpid: Dpid) -> Status {
         locked(&self.slot(dpid).status).clone()
     }
@@ -155,6 +162,7 @@ impl Programmers {
                 changed: Notify::new(),
                 status: Mutex::default(),
                 session: Mutex::default(),
+                confirmed: watch::channel(0).0,
             })
         };
         locked(&self.inner.slots).entry(dpid).or_insert_with(fresh).clone()
@@ -548,6 +556,7 @@ impl Task {
             status.meters = desired.tables.meters.len();
             status.failures = task.failed.values().cloned().collect();
         });
+        self.slot.confirmed.send_replace(revision);
     }
 
     fn report(&self, change: impl FnOnce(&mut Status, &Task)) {
