@@ -1,9 +1,10 @@
 //! What passes between the datastore and the renderers, who run inside the commit.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::{Revision, Snapshot, Store};
-use crate::schema::{DataPath, Node};
+use crate::schema::{DataPath, Node, Step};
 
 /// One difference between two snapshots' input layers: the deepest list entry (or, outside lists, the top-level
 /// container) in which something differs. A created or removed entry is reported once, as a whole; an entry whose
@@ -38,12 +39,34 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// Put (`Some`) or remove (`None`) a node of a derived layer. Parents appear and vanish by themselves.
-#[derive(Clone, Debug)]
-pub struct DerivedEdit {
+/// A node of a derived layer. The datastore and whoever derived it share it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DerivedNode {
     pub store: Store,
-    pub path: DataPath,
-    pub node: Option<Node>,
+    /// The steps of its path; a [`DataPath`] has room for more than most have.
+    pub steps: Box<[Step]>,
+    /// Stamped with the revision that derived it.
+    pub node: Node,
+}
+
+/// What happens to a node of a derived layer. Parents appear and vanish by themselves.
+#[derive(Clone, Debug)]
+pub enum DerivedEdit {
+    Put(Arc<DerivedNode>),
+    Gone(Arc<DerivedNode>),
+}
+
+impl DerivedEdit {
+    pub fn at(&self) -> &DerivedNode {
+        match self {
+            DerivedEdit::Put(node) | DerivedEdit::Gone(node) => node,
+        }
+    }
+
+    /// The node that is put.
+    pub fn node(&self) -> Option<Node> {
+        if let DerivedEdit::Put(derived) = self { Some(derived.node.clone()) } else { None }
+    }
 }
 
 /// An id taken from or given back to a named pool; journalled with the commit that caused it.

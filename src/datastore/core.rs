@@ -11,7 +11,7 @@ use super::{
     Change, Commit, DatastoreError, Derived, DerivedEdit, Edit, Engine, IdChange, Operation, Revision,
     Snapshot, Store, Transaction,
 };
-use crate::schema::{DataPath, Fields, Parents, diff, merge_layers, stamp_since, tree, validate};
+use crate::schema::{DataPath, Parents, diff, merge_layers, stamp_since, tree, validate};
 
 /// Changed paths kept for conflict detection. An edit based on something older is a conflict.
 const REMEMBERED: usize = 16_384;
@@ -282,23 +282,13 @@ impl Core {
     /// Puts what the engine derived into the derived layers.
     fn derive(&self, after: &mut Snapshot, edits: Vec<DerivedEdit>, revision: u64) {
         let schema = after.schema;
-        let old: Vec<Arc<Fields>> = [Store::Config, Store::Operational]
-            .iter()
-            .map(|store| after.layers(*store).derived.clone())
-            .collect();
         for edit in edits {
-            let layer = &mut after.layers_mut(edit.store).derived;
-            let edited = match edit.node {
-                Some(node) => tree::put(layer, schema, &edit.path, node, Parents::Create),
-                None => tree::remove(layer, schema, &edit.path).map(drop),
-            };
-            if let Err(error) = edited {
-                tracing::error!(%error, path = self.path(&edit.path), "a derived node does not fit its model");
+            let at = edit.at();
+            let layer = &mut after.layers_mut(at.store).derived;
+            if let Err(error) = tree::set(layer, schema, &at.steps, edit.node(), revision) {
+                let path = self.path(&DataPath { steps: at.steps.iter().cloned().collect() });
+                tracing::error!(%error, path, "a derived node does not fit its model");
             }
-        }
-        for (store, old) in [Store::Config, Store::Operational].into_iter().zip(&old) {
-            let layers = after.layers_mut(store);
-            layers.derived = stamp_since(old, &layers.derived, revision);
         }
     }
 

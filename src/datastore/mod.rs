@@ -16,7 +16,7 @@ mod tests;
 
 pub use self::core::{Committed, Core};
 pub use actor::Handle;
-pub use commit::{Change, Commit, Derived, DerivedEdit, Engine, IdChange, Refusal};
+pub use commit::{Change, Commit, Derived, DerivedEdit, DerivedNode, Engine, IdChange, Refusal};
 pub use error::DatastoreError;
 pub use ids::{IdPools, PoolExhausted};
 pub use recovery::{Recovered, RecoveryError, checkpoint_parts, recover, to_json, wants_checkpoint};

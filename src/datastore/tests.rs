@@ -146,7 +146,9 @@ const MARK: &str = "l3vpn:vpn-instances/vpn-instance=derived";
 fn mark(there: bool) -> DerivedEdit {
     let value = r#"{"l3vpn:vpn-instance":[{"vpn-instance-name":"derived"}]}"#;
     let put = edit(Store::Config, Operation::Replace, MARK, Some(value));
-    DerivedEdit { store: Store::Config, path: put.path, node: put.node.filter(|_| there) }
+    let (steps, node) = (put.path.steps.into_vec().into(), put.node.unwrap());
+    let derived = Arc::new(DerivedNode { store: Store::Config, steps, node });
+    if there { DerivedEdit::Put(derived) } else { DerivedEdit::Gone(derived) }
 }
 
 #[test]

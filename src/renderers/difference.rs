@@ -8,7 +8,6 @@ use super::rendered::{AtPlace, Item};
 use crate::datastore::DerivedEdit;
 use crate::net::Dpid;
 use crate::pipeline::Delta;
-use crate::schema::DataPath;
 
 /// Gathers the changes of one commit. A thing that one key gives up and another takes up is one change.
 #[derive(Debug, Default)]
@@ -34,10 +33,24 @@ pub(super) struct Changes {
 pub(super) type State = HashMap<AtPlace<Item>, ()>;
 
 impl Difference {
-    /// What a key rendered before and renders now.
-    pub fn exchange(&mut self, before: &[Item], after: &[Item]) {
-        self.before.extend_from_slice(before);
-        self.after.extend_from_slice(after);
+    /// What a key rendered before and renders now. What is as it was is the same thing as before afterwards.
+    pub fn exchange(&mut self, before: &[Item], after: &mut [Item]) {
+        if before.is_empty() {
+            self.after.extend_from_slice(after);
+            return;
+        }
+        let mut old: State = before.iter().map(|item| (AtPlace(item.clone()), ())).collect();
+        for item in after {
+            let found = old.remove_entry(&AtPlace(item.clone())).map(|(AtPlace(found), ())| found);
+            match found {
+                Some(same) if same == *item => *item = same,
+                other => {
+                    self.before.extend(other);
+                    self.after.push(item.clone());
+                }
+            }
+        }
+        self.before.extend(old.into_keys().map(|AtPlace(item)| item));
     }
 
     /// What really differs.
@@ -46,8 +59,7 @@ impl Difference {
             let came = |item| Change { before: None, after: Some(item) };
             return Changes { entries: self.after.into_iter().map(came).collect() };
         }
-        let mut before: HashMap<AtPlace<Item>, ()> =
-            self.before.into_iter().map(|item| (AtPlace(item), ())).collect();
+        let mut before: State = self.before.into_iter().map(|item| (AtPlace(item), ())).collect();
         let mut put = Vec::new();
         for item in self.after {
             let item = AtPlace(item);
@@ -75,23 +87,14 @@ impl Changes {
         let is_node = |change: &mut Change| {
             matches!(change.before.as_ref().or(change.after.as_ref()), Some(Item::Node(_)))
         };
-        let edit = |change: Change| {
-            let (Item::Node(derived), node) = (match (change.before, change.after) {
-                (_, Some(Item::Node(after))) => {
-                    let node = after.node.clone();
-                    (Item::Node(after), Some(node))
-                }
-                (Some(before), _) => (before, None),
-                _ => return None,
-            }) else {
-                return None;
-            };
-            let path = DataPath { steps: derived.steps.iter().cloned().collect() };
-            Some(DerivedEdit { store: derived.store, path, node })
+        let edit = |change: Change| match (change.before, change.after) {
+            (_, Some(Item::Node(node))) => Some(DerivedEdit::Put(node)),
+            (Some(Item::Node(node)), _) => Some(DerivedEdit::Gone(node)),
+            _ => None,
         };
         let mut edits: Vec<_> = self.entries.extract_if(.., is_node).filter_map(edit).collect();
         // What goes, goes first; what comes takes its place before what is below it.
-        edits.sort_by_key(|edit| if edit.node.is_some() { edit.path.steps.len() } else { 0 });
+        edits.sort_by_key(|edit| if let DerivedEdit::Put(put) = edit { put.steps.len() } else { 0 });
         edits
     }
 

@@ -83,7 +83,7 @@ impl datastore::Engine for Engine {
         self.pools = pools();
         self.pools.restore(ids);
         let mut at = At { pools: &mut self.pools, now };
-        let mut difference = self.workshop.apply(self.reader.all(snapshot), &mut at);
+        let mut difference = self.workshop.apply(self.reader.all(snapshot), snapshot.revision.0, &mut at);
         self.workshop.model.release_strays(
             ids.iter().filter_map(|change| {
                 let pool = POOLS.iter().find(|range| range.name == change.pool)?.pool;
@@ -91,7 +91,7 @@ impl datastore::Engine for Engine {
             }),
             &mut at,
         );
-        difference.exchange(&published, &[]);
+        difference.exchange(&published, &mut []);
         let mut changes = difference.finish();
         let mut edits = self.id_nodes.pools();
         edits.extend(self.id_nodes.entries(ids));
@@ -114,7 +114,7 @@ impl datastore::Engine for Engine {
     fn render(&mut self, commit: &Commit<'_>) -> Derived {
         let mut at = At { pools: &mut self.pools, now: commit.now };
         let rows = self.reader.changed(commit.changes, commit.after);
-        let mut changes = self.workshop.apply(rows, &mut at).finish();
+        let mut changes = self.workshop.apply(rows, commit.revision.0, &mut at).finish();
         let mut edits = changes.take_edits();
         let ids = self.pools.take_changes();
         edits.extend(self.id_nodes.entries(&ids));

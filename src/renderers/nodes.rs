@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ids::POOLS;
-use crate::datastore::{DerivedEdit, IdChange, Store};
+use crate::datastore::{DerivedEdit, DerivedNode, IdChange, Store};
 use crate::schema::{DataPath, Entries, Fields, Key, Kind, List, Node, Schema, SchemaId, Value, Values};
 
 /// A list and the path to it.
@@ -166,7 +166,7 @@ impl IdNodes {
                 .leaf(self.start, Value::Uint(range.first.into()))
                 .leaf(self.end, Value::Uint(range.last.into()));
             let node = build.leaf(self.block_size, Value::Uint(1)).container(self.available, holder).node();
-            DerivedEdit { store: Store::Operational, path, node: Some(node) }
+            DerivedEdit::Put(derived(path, node))
         };
         POOLS.iter().map(edit).collect()
     }
@@ -176,8 +176,13 @@ impl IdNodes {
         let edit = |change: &IdChange| {
             let pool = self.pool.inner([Value::text(&change.pool)]);
             let (path, build) = self.entries.entry(pool, [Value::text(&change.key)]);
-            let node = change.id.map(|id| build.leaf_list(self.id_value, [Value::Uint(id.into())]).node());
-            DerivedEdit { store: Store::Operational, path, node }
+            match change.id {
+                Some(id) => {
+                    let node = build.leaf_list(self.id_value, [Value::Uint(id.into())]).node();
+                    DerivedEdit::Put(derived(path, node))
+                }
+                None => DerivedEdit::Gone(derived(path, build.node())),
+            }
         };
         changes
             .iter()
@@ -185,4 +190,8 @@ impl IdNodes {
             .map(edit)
             .collect()
     }
+}
+
+fn derived(path: DataPath, node: Node) -> Arc<DerivedNode> {
+    Arc::new(DerivedNode { store: Store::Operational, steps: path.steps.into_vec().into(), node })
 }

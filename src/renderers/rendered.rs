@@ -6,15 +6,17 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::datastore::Store;
+use crate::datastore::{DerivedNode, Store};
 use crate::net::Dpid;
 use crate::pipeline::{Flow, Group, Meter, SwitchTables};
-use crate::schema::{DataPath, Node, Step};
+use crate::schema::{DataPath, Node, stamp_fresh};
 
 /// What one key of one renderer contributes, as it renders it.
 #[derive(Debug, Default)]
 pub struct Rendered {
     pub(super) items: Vec<Item>,
+    /// What derived nodes are stamped with.
+    pub(super) revision: u64,
 }
 
 /// One thing on a switch or in a derived layer. Kept for every key, hence small.
@@ -23,16 +25,7 @@ pub(super) enum Item {
     Flow(Dpid, Arc<Flow>),
     Group(Dpid, Arc<Group>),
     Meter(Dpid, Arc<Meter>),
-    Node(Box<Derived>),
-}
-
-/// A node of a derived layer.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Derived {
-    pub store: Store,
-    /// The steps of its path; a [`DataPath`] has room for more than most have.
-    pub steps: Box<[Step]>,
-    pub node: Node,
+    Node(Arc<DerivedNode>),
 }
 
 /// An item by its place alone: two things cannot be in one place.
@@ -60,8 +53,10 @@ impl Rendered {
     }
 
     /// A node of a derived layer.
-    pub fn node(&mut self, store: Store, path: DataPath, node: Node) {
-        self.items.push(Item::Node(Box::new(Derived { store, steps: path.steps.into_boxed_slice(), node })));
+    pub fn node(&mut self, store: Store, path: DataPath, mut node: Node) {
+        stamp_fresh(&mut node, self.revision);
+        let steps = path.steps.into_boxed_slice();
+        self.items.push(Item::Node(Arc::new(DerivedNode { store, steps, node })));
     }
 }
 

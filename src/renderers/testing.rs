@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::net::{Dpid, MacAddr, OfPort};
 use crate::pipeline::{Delta, SwitchTables};
-use crate::schema::{DataPath, Fields, Parents, builtin, json, tree};
+use crate::schema::{DataPath, Fields, builtin, json, tree};
 
 /// Ids for tests: lowest free first, no rest after release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,13 +81,10 @@ impl World {
                 self.rows.insert(key, row.clone());
             }
         }
-        let mut changes: Changes = self.workshop.apply(rows, &mut self.ids).finish();
+        let mut changes: Changes = self.workshop.apply(rows, 1, &mut self.ids).finish();
         for edit in changes.take_edits() {
-            let layer = &mut self.derived[usize::from(edit.store == Store::Operational)];
-            *layer = match edit.node {
-                Some(node) => tree::put(layer, builtin(), &edit.path, node, Parents::Create).unwrap(),
-                None => tree::remove(layer, builtin(), &edit.path).unwrap(),
-            };
+            let layer = &mut self.derived[usize::from(edit.at().store == Store::Operational)];
+            tree::set(layer, builtin(), &edit.at().steps, edit.node(), 1).unwrap();
         }
         let deltas = changes.deltas();
         for (dpid, delta) in &deltas {

@@ -42,7 +42,13 @@ impl Workshop {
     }
 
     /// Takes in rows and renders the keys that look different for it.
-    pub fn apply(&mut self, rows: impl IntoIterator<Item = Row>, ids: &mut dyn Allocator) -> Difference {
+    /// Derived nodes are stamped with the revision.
+    pub fn apply(
+        &mut self,
+        rows: impl IntoIterator<Item = Row>,
+        revision: u64,
+        ids: &mut dyn Allocator,
+    ) -> Difference {
         let touched = self.model.apply(rows, ids);
         let mut keys = Vec::new();
         for renderer in &self.renderers {
@@ -52,12 +58,12 @@ impl Workshop {
         debug!(keys = keys.len(), "rendering");
         let mut difference = Difference::default();
         for key in keys {
-            let Some(items) = self.render(&key) else { continue };
+            let Some(mut items) = self.render(&key, revision) else { continue };
             let before = self.outputs.get(&key).map(|items| &items[..]).unwrap_or_default();
             if *before == *items {
                 continue;
             }
-            difference.exchange(before, &items);
+            difference.exchange(before, &mut items);
             if items.is_empty() {
                 self.outputs.remove(&key);
             } else {
@@ -68,8 +74,8 @@ impl Workshop {
     }
 
     /// What all renderers make of a key. Nothing if one has a fault: what the key rendered before then stays.
-    fn render(&self, key: &Key) -> Option<Box<[Item]>> {
-        let mut out = Rendered::default();
+    fn render(&self, key: &Key, revision: u64) -> Option<Box<[Item]>> {
+        let mut out = Rendered { revision, ..Rendered::default() };
         for renderer in &self.renderers {
             let rendered = catch_unwind(AssertUnwindSafe(|| renderer.render(key, &self.model, &mut out)));
             if rendered.is_err() {

@@ -62,7 +62,7 @@ pub use merge::{get_merged, merge_layers};
 pub use path::{DataPath, Step};
 pub use rules::{RuleError, Rules};
 pub use size::heap_size;
-pub use stamp::{stamp, stamp_since};
+pub use stamp::{stamp, stamp_fresh, stamp_since};
 pub use tree::{NodeRef, Parents, TreeError};
 pub use uri::{PathError, PathErrorKind};
 pub use validate::{

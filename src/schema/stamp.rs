@@ -87,6 +87,15 @@ fn since_list(before: &List, after: &mut List, revision: u64) {
     }
 }
 
+/// Stamps a node that is not committed yet.
+pub fn stamp_fresh(node: &mut Node, revision: u64) {
+    match node {
+        Node::Container(fields) => fresh(fields, revision),
+        Node::List(list) => fresh_entries(list, revision),
+        Node::Leaf(_) | Node::LeafList(_) => {}
+    }
+}
+
 /// Stamps a subtree that is not committed yet; stops where it already is.
 fn fresh(fields: &mut Arc<Fields>, revision: u64) {
     if fields.modified == 0 {

@@ -68,8 +68,12 @@ impl<'a> From<&'a Node> for NodeRef<'a> {
 
 /// What stands at `path`. The empty path is the root itself.
 pub fn get_ref<'a>(root: &'a Arc<Fields>, path: &DataPath) -> Option<NodeRef<'a>> {
+    find(root, &path.steps)
+}
+
+fn find<'a>(root: &'a Arc<Fields>, steps: &[Step]) -> Option<NodeRef<'a>> {
     let mut at = NodeRef::Fields(root);
-    for step in &path.steps {
+    for step in steps {
         let NodeRef::Fields(fields) = at else { return None };
         let node = fields.get(step.node)?;
         at = match (&step.key, node) {
@@ -101,7 +105,8 @@ pub fn put(
     node: Node,
     parents: Parents,
 ) -> Result<(), TreeError> {
-    edit(root, schema, path, parents, &|_| Ok(Some(node.clone())))
+    let change = |_| Ok(Some(node.clone()));
+    Editor { schema, steps: &path.steps, parents, change: &change, revision: 0 }.root(root)
 }
 
 /// Unites `node` with what is at `path`: containers and list entries field by field, leafs are replaced,
@@ -117,12 +122,13 @@ pub fn merge(
     parents: Parents,
 ) -> Result<(), TreeError> {
     let id = path.steps.last().map(|step| step.node);
-    edit(root, schema, path, parents, &|old| {
+    let change = |old| {
         Ok(Some(match old {
             Some(old) => merge_nodes(schema, id, &old, &node),
             None => node.clone(),
         }))
-    })
+    };
+    Editor { schema, steps: &path.steps, parents, change: &change, revision: 0 }.root(root)
 }
 
 /// Takes what is at `path` away, with the non-presence containers and lists that this leaves empty. False: nothing was there.
@@ -130,55 +136,70 @@ pub fn merge(
 /// # Errors
 /// As [`put`]; the key of a list entry cannot go alone.
 pub fn remove(root: &mut Arc<Fields>, schema: &Schema, path: &DataPath) -> Result<bool, TreeError> {
-    if let [.., Step { node: list, key: Some(_) }, Step { node: leaf, key: None }] = &*path.steps
+    take(root, schema, &path.steps, 0)
+}
+
+/// As [`put`] (`Some`) or [`remove`] (`None`), with parents made and the way stamped with a revision.
+///
+/// # Errors
+/// As [`put`].
+pub fn set(
+    root: &mut Arc<Fields>,
+    schema: &Schema,
+    steps: &[Step],
+    node: Option<Node>,
+    revision: u64,
+) -> Result<(), TreeError> {
+    let Some(node) = node else { return take(root, schema, steps, revision).map(drop) };
+    let change = |_| Ok(Some(node.clone()));
+    Editor { schema, steps, parents: Parents::Create, change: &change, revision }.root(root)
+}
+
+fn take(root: &mut Arc<Fields>, schema: &Schema, steps: &[Step], revision: u64) -> Result<bool, TreeError> {
+    let editor = Editor { schema, steps, parents: Parents::Require, change: &|_| Ok(None), revision };
+    if let [.., Step { node: list, key: Some(_) }, Step { node: leaf, key: None }] = steps
         && let Kind::List { keys, .. } = &schema.node(*list).kind
         && keys.contains(leaf)
     {
-        return Err(TreeError::KeyLeaf { path: path.display(schema) });
+        return Err(TreeError::KeyLeaf { path: editor.path() });
     }
-    if get_ref(root, path).is_none() {
+    if find(root, steps).is_none() {
         return Ok(false);
     }
-    edit(root, schema, path, Parents::Require, &|_| Ok(None))?;
+    editor.root(root)?;
     Ok(true)
 }
 
 /// What becomes of the node at the end of the path.
 type Change<'a> = dyn Fn(Option<Node>) -> Result<Option<Node>, TreeError> + 'a;
 
-fn edit(
-    root: &mut Arc<Fields>,
-    schema: &Schema,
-    path: &DataPath,
-    parents: Parents,
-    change: &Change<'_>,
-) -> Result<(), TreeError> {
-    let editor = Editor { schema, path, parents, change };
-    if path.steps.is_empty() {
-        *root = match change(Some(Node::Container(root.clone())))? {
-            Some(Node::Container(fields)) => fields,
-            None => Arc::default(),
-            Some(other) => return Err(editor.shape(0, "a datastore", &other)),
-        };
-        return Ok(());
-    }
-    editor.fields(Arc::make_mut(root), 0)
-}
-
 struct Editor<'a> {
     schema: &'a Schema,
-    path: &'a DataPath,
+    steps: &'a [Step],
     parents: Parents,
     change: &'a Change<'a>,
+    /// What the nodes on the way are stamped with; 0: not committed yet.
+    revision: u64,
 }
 
 impl Editor<'_> {
+    fn root(&self, root: &mut Arc<Fields>) -> Result<(), TreeError> {
+        if !self.steps.is_empty() {
+            return self.fields(Arc::make_mut(root), 0);
+        }
+        *root = match (self.change)(Some(Node::Container(root.clone())))? {
+            Some(Node::Container(fields)) => fields,
+            None => Arc::default(),
+            Some(other) => return Err(self.shape(0, "a datastore", &other)),
+        };
+        Ok(())
+    }
+
     /// Edits the node of step `at` within the fields above it.
     fn fields(&self, fields: &mut Fields, at: usize) -> Result<(), TreeError> {
-        // Not committed yet.
-        fields.modified = 0;
-        let step = &self.path.steps[at];
-        let last = at + 1 == self.path.steps.len();
+        fields.modified = self.revision;
+        let step = &self.steps[at];
+        let last = at + 1 == self.steps.len();
         let new = match (&self.schema.node(step.node).kind, &step.key) {
             (Kind::Container { presence }, None) if last => {
                 let new = self.changed_fields(at, fields.container(step.node), "a container")?;
@@ -195,7 +216,7 @@ impl Editor<'_> {
                 } else if *presence && self.parents == Parents::Require {
                     return Err(self.missing(at));
                 } else {
-                    let mut inner = Fields::default();
+                    let mut inner = Fields { modified: self.revision, ..Fields::default() };
                     self.fields(&mut inner, at + 1)?;
                     (*presence || !inner.is_empty()).then(|| inner.into())
                 }
@@ -253,7 +274,7 @@ impl Editor<'_> {
 
     /// Edits one entry of a list.
     fn entry(&self, list: &mut List, keys: &[SchemaId], key: &Key, at: usize) -> Result<(), TreeError> {
-        if at + 1 == self.path.steps.len() {
+        if at + 1 == self.steps.len() {
             match self.changed_fields(at, list.get(key), "a list entry")? {
                 Some(fields) => list.insert(key.clone(), self.with_keys(fields, keys, key, at)?),
                 None => drop(list.remove(key)),
@@ -295,9 +316,9 @@ impl Editor<'_> {
 
     /// A key leaf may be written only as it is.
     fn keep_key(&self, entry: &Fields, at: usize, new: Option<&Node>) -> Result<(), TreeError> {
-        let leaf = self.path.steps[at].node;
+        let leaf = self.steps[at].node;
         let is_key = at.checked_sub(1).is_some_and(|above| {
-            matches!(&self.schema.node(self.path.steps[above].node).kind,
+            matches!(&self.schema.node(self.steps[above].node).kind,
                 Kind::List { keys, .. } if keys.contains(&leaf))
         });
         if is_key && entry.get(leaf) != new {
@@ -326,14 +347,14 @@ impl Editor<'_> {
         };
         let none = Values::default();
         let old = if let Some(Node::LeafList(values)) = old { values } else { &none };
-        let kind = &self.schema.node(self.path.steps[at].node).kind;
+        let kind = &self.schema.node(self.steps[at].node).kind;
         let in_order = matches!(kind, Kind::LeafList { user_ordered: false, .. });
         let new = (self.change)(old.get(value).cloned().map(Node::Leaf))?;
         let values = match new {
             None => old.without(value),
             Some(Node::Leaf(given)) if given == *value => old.with(value, in_order),
             Some(Node::Leaf(_)) => {
-                let leaf = self.schema.node(self.path.steps[at].node).name.to_string();
+                let leaf = self.schema.node(self.steps[at].node).name.to_string();
                 return Err(TreeError::KeyMismatch { path: self.upto(at), leaf });
             }
             Some(other) => return Err(self.shape(at, "a leaf-list entry", &other)),
@@ -342,11 +363,15 @@ impl Editor<'_> {
     }
 
     fn upto(&self, at: usize) -> String {
-        DataPath { steps: self.path.steps[..=at].iter().cloned().collect() }.display(self.schema)
+        DataPath { steps: self.steps[..=at].iter().cloned().collect() }.display(self.schema)
+    }
+
+    fn path(&self) -> String {
+        DataPath { steps: self.steps.iter().cloned().collect() }.display(self.schema)
     }
 
     fn missing(&self, at: usize) -> TreeError {
-        TreeError::ParentMissing { path: self.path.display(self.schema), parent: self.upto(at) }
+        TreeError::ParentMissing { path: self.path(), parent: self.upto(at) }
     }
 
     fn not_data(&self, at: usize, reason: &'static str) -> TreeError {
@@ -360,7 +385,7 @@ impl Editor<'_> {
             Node::Leaf(_) => "a leaf",
             Node::LeafList(_) => "a leaf-list",
         };
-        let path = if self.path.steps.is_empty() { "/".into() } else { self.upto(at) };
+        let path = if self.steps.is_empty() { "/".into() } else { self.upto(at) };
         TreeError::Shape { path, expected, found }
     }
 }

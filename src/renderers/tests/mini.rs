@@ -122,11 +122,8 @@ impl Mini {
         }
         let schema = self.snapshot.schema;
         for edit in derived.edits {
-            let layer = &mut layers(&mut self.snapshot, edit.store).derived;
-            match edit.node {
-                Some(node) => tree::put(layer, schema, &edit.path, node, Parents::Create).unwrap(),
-                None => drop(tree::remove(layer, schema, &edit.path).unwrap()),
-            }
+            let layer = &mut layers(&mut self.snapshot, edit.at().store).derived;
+            tree::set(layer, schema, &edit.at().steps, edit.node(), 1).unwrap();
         }
     }
 
