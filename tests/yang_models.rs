@@ -103,3 +103,15 @@ fn kinds_types_and_keys_come_over() {
         schema.identities.iter().find(|identity| &*identity.name == "l2vlan").expect("iana-if-type is there");
     assert_eq!(l2vlan.bases.len(), 1);
 }
+
+#[test]
+fn only_leafs_with_a_default_statement_have_a_default() {
+    let schema = builtin();
+    let default = |path: &str| match &schema.node(schema.resolve(path)).kind {
+        Kind::Leaf { default, .. } => default.as_deref(),
+        _ => panic!("{path} is no leaf"),
+    };
+    assert_eq!(default("/pod:coe/pods/name"), None);
+    assert_eq!(default("/pod:coe/pods/uid"), None);
+    assert_eq!(default("/l3vpn:vpn-instances/vpn-instance/type"), Some("l3"));
+}

@@ -122,7 +122,10 @@ impl Walk {
             SchemaNodeKind::Leaf => Kind::Leaf {
                 type_: self.leaf_type(id, node)?,
                 mandatory: node.is_mandatory(),
-                default: node.default_value_canonical().ok().flatten().map(Arc::from),
+                // Asked for the default of a leaf that has none, libyang judges the empty text instead.
+                default: special::<ffi::lysc_node_leaf>(raw)
+                    .filter(|leaf| !leaf.dflt.str_.is_null())
+                    .and_then(|_| node.default_value_canonical().ok().flatten().map(Arc::from)),
             },
             SchemaNodeKind::LeafList => {
                 let list = special::<ffi::lysc_node_leaflist>(raw);
