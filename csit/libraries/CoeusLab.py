@@ -140,6 +140,17 @@ class CoeusLab:
         return match.group(1)
 
     @keyword
+    def dpn_id(self, node):
+        """The datapath id of a node's switch in decimal, as OpenDaylight writes it."""
+        return str(int(self.node(node).dpid(), 16))
+
+    @keyword
+    def pod_port(self, pod):
+        """Name and OpenFlow number of the port behind a pod."""
+        target = self.pods[pod]
+        return target.port, target.node.vsctl("get", "interface", target.port, "ofport").strip()
+
+    @keyword
     def pod_mac(self, pod):
         return self.pods[pod].mac
 

@@ -6,6 +6,12 @@ Suite Teardown      Stop Lab
 
 *** Variables ***
 ${ELAN 1}           192.168.200.1:blue
+@{OPERATIONAL LISTS}
+...                 ietf-interfaces:interfaces-state    odl-interface-meta:if-indexes-interface-map
+...                 odl-interface-meta:dpn-to-interface-list    interface-service-bindings:bound-services-state-list
+...                 elan:elan-dpn-interfaces    elan:elan-forwarding-tables    elan:elan-state    elan:elan-tag-name-map
+...                 odl-l3vpn:vpn-instance-op-data    odl-l3vpn:vpn-interface-op-data    odl-l3vpn:prefix-to-interface
+...                 pod-meta:podidentifier-info    coeus-status:objects
 
 *** Test Cases ***
 TC1 A Pod Within A Node Under A Namespace
@@ -20,6 +26,42 @@ TC1 A Pod Within A Node Under A Namespace
     Wait Until Keyword Succeeds    10 s    200 ms
     ...    Resource Should Exist    ${OPERATIONAL}/ietf-interfaces:interfaces-state/interface/blue:p1
     Ping Should Pass    blue:p1    10.11.1.1
+
+TC1 The Operational Lists Show The Pod
+    [Documentation]    What upstream's suites dump: services, members, routes and ports, each under its own path.
+    ${dpn}=    Dpn Id    1
+    ${port}    ${number}=    Pod Port    blue:p1
+    ${ingress}=    Set Variable    interface-service-bindings:service-mode-ingress
+    ${bound}=    Set Variable    interface-service-bindings:bound-services-state-list/bound-services-state
+    ${places}=    Set Variable    elan:elan-dpn-interfaces/elan-dpn-interfaces-list
+    ${vpns}=    Set Variable    odl-l3vpn:vpn-instance-op-data/vpn-instance-op-data-entry
+    Resource Should Come To Say    ${OPERATIONAL}/ietf-interfaces:interfaces-state/interface/blue:p1
+    ...    "oper-status":"up"    openflow:${dpn}:${number}
+    Resource Should Say    ${CONFIG}/interface-service-bindings:service-bindings/services-info/blue:p1/${ingress}/bound-services/9
+    ...    "l3vpn"
+    Resource Should Say    ${CONFIG}/interface-service-bindings:service-bindings/services-info/blue:p1/${ingress}/bound-services/11
+    ...    "elan"
+    Resource Should Say    ${OPERATIONAL}/${bound}/blue:p1/${ingress}    "port-no":${number}
+    Resource Should Say    ${OPERATIONAL}/odl-interface-meta:dpn-to-interface-list/dpn-to-interface/${dpn}    "blue:p1"
+    Resource Should Say    ${OPERATIONAL}/${places}/${ELAN 1}/dpn-interfaces/${dpn}    "interfaces":["blue:p1"]
+    Resource Should Say    ${OPERATIONAL}/elan:elan-forwarding-tables/mac-table/${ELAN 1}    "ip-prefix":"10.11.1.10"
+    Resource Should Say    ${CONFIG}/odl-fib:fibEntries/vrfTables/100:1/vrfEntry/10.11.1.10%2F32
+    ...    "nexthop-address":"192.168.200.1"    "origin":"l"
+    Resource Should Say    ${OPERATIONAL}/${vpns}/100:1/vpn-to-dpn-list/${dpn}    "interface-name":"blue:p1"
+    Resource Should Say    ${CONFIG}/odl-l3vpn:vpn-instance-to-vpn-id/vpn-instance/blue    "vrf-id":"100:1"
+    Resource Should Say    ${OPERATIONAL}/odl-l3vpn:vpn-interface-op-data/vpn-interface-op-data-entry/blue:p1/blue    10.11.1.10/32
+    Resource Should Say    ${OPERATIONAL}/opendaylight-inventory:nodes/node/openflow:${dpn}/node-connector/openflow:${dpn}:${number}
+    ...    "${port}"
+
+TC1 The Nodes Are Joined By A Tunnel Each Way
+    ${one}=    Dpn Id    1
+    ${two}=    Dpn Id    2
+    FOR    ${from}    ${to}    IN    ${one}    ${two}    ${two}    ${one}
+        Resource Should Come To Say    ${OPERATIONAL}/itm-state:tunnels_state/state-tunnel-list/tun-${from}-${to}    "oper-state":"up"
+        Resource Should Say    ${CONFIG}/itm-state:dpn-teps-state/dpns-teps/${from}/remote-dpns/${to}    tun-${from}-${to}
+    END
+    Resource Should Say    ${CONFIG}/itm-state:dpn-endpoints/DPN-TEPs-info/${one}    "ip-address":"192.168.200.1"
+    Resource Should Say    ${OPERATIONAL}/opendaylight-inventory:nodes/node/openflow:${two}    openflow:${two}:LOCAL
 
 TC1 A Second Pod Of The Namespace Shares The Instances
     Create And Plug Pod    p2    blue    1    10.11.1.11    10.11.1.1
@@ -45,6 +87,11 @@ TC4 A Deleted Pod Is Gone And The Others Stay
     Resource Should Not Exist    ${CONFIG}/ietf-interfaces:interfaces/interface/blue:early
     Resource Should Not Exist    ${CONFIG}/elan:elan-interfaces/elan-interface/blue:early
     Resource Should Not Exist    ${CONFIG}/l3vpn:vpn-interfaces/vpn-interface/blue:early
+    FOR    ${list}    IN    @{OPERATIONAL LISTS}
+        Resource Should Not Say    ${OPERATIONAL}/${list}    blue:early
+    END
+    Resource Should Not Say    ${CONFIG}/interface-service-bindings:service-bindings    blue:early
+    Resource Should Not Say    ${CONFIG}/odl-fib:fibEntries    10.11.2.11
     Ping Should Fail    blue:p1    10.11.2.11
     All Pods Should Reach All    blue
 
@@ -62,6 +109,12 @@ TC4 The Last Pod Of The Namespace Leaves Nothing
     Unplug Pod    p2    blue
     Resource Should Not Exist    ${CONFIG}/elan:elan-instances/elan-instance/${ELAN 1}
     Resource Should Not Exist    ${CONFIG}/l3vpn:vpn-instances/vpn-instance/blue
+    FOR    ${list}    IN    @{OPERATIONAL LISTS}
+        Resource Should Not Say    ${OPERATIONAL}/${list}    blue
+    END
+    Resource Should Not Exist    ${CONFIG}/interface-service-bindings:service-bindings
+    Resource Should Not Exist    ${CONFIG}/odl-fib:fibEntries
+    Resource Should Not Exist    ${OPERATIONAL}/odl-l3vpn:vpn-instance-op-data
     FOR    ${node}    IN    1    2
         Flow Count Should Become    ${node}    ${EMPTY FLOWS ${node}}
         ${stale}=    Stale Ports    ${node}

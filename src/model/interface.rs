@@ -32,6 +32,18 @@ pub struct Interface {
     pub pending: Vec<Reason>,
     /// What a reader should know though nothing is missing.
     pub notes: Vec<Reason>,
+    pub texts: Texts,
+}
+
+/// Addresses as they are shown, made once: many derived nodes hold them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    /// Of the attachment.
+    pub mac: Option<Arc<str>>,
+    pub address: Option<Arc<str>>,
+    /// The address as a prefix of 32 bits.
+    pub prefix: Option<Arc<str>>,
+    pub gateway: Option<Arc<str>>,
 }
 
 /// The names that an interface has and belongs to.
@@ -77,6 +89,16 @@ pub enum GatewaySource {
 }
 
 impl Interface {
+    /// Writes out what is known now.
+    pub(super) fn spell(&mut self) {
+        self.texts = Texts {
+            mac: self.attachment.as_ref().map(|attachment| attachment.mac.to_string().into()),
+            address: self.address.map(|address| address.to_string().into()),
+            prefix: self.address.map(|address| format!("{address}/32").into()),
+            gateway: self.gateway.map(|gateway| gateway.address.to_string().into()),
+        };
+    }
+
     /// Identity, attachment and tag together: what every L2 flow needs.
     pub fn plugged(&self) -> Option<(&Identity, LportTag, &Attachment)> {
         let identity = self.identity.as_ref()?;

@@ -27,7 +27,7 @@ pub use apply::Model;
 pub use claims::{Claim, Claimant};
 pub use conflict::Conflict;
 pub use ids::{Allocator, FIRST_VPN_ID, IdKey, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
-pub use interface::{Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
+pub use interface::{Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId, Texts};
 pub use names::identity;
 pub use read::Reader;
 pub use rows::{

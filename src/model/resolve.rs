@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::apply::{Entry, Model, Work, remove_from};
 use super::claims::{Claim, Claimant};
 use super::ids::{Allocator, Pool};
-use super::interface::{Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
+use super::interface::{Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId, Texts};
 use super::rows::{Network, Pod, PodInterface, Port, usable};
 use super::status::Reason;
 use crate::net::{Dpid, LportTag};
@@ -50,6 +50,7 @@ impl Model {
         }
         let Draft { mut interface, claims } = draft;
         self.conclude(&mut interface, &claims);
+        interface.spell();
         let network_id = row.and_then(|row| row.network_id.clone());
         self.index(before.as_ref(), &interface, network_id.as_ref(), allocator, work);
         if before.as_ref().map(|entry| &entry.interface) != Some(&interface) {
@@ -341,6 +342,7 @@ impl Interface {
             dhcp: false,
             pending: Vec::new(),
             notes: Vec::new(),
+            texts: Texts::default(),
         }
     }
 }

@@ -32,6 +32,8 @@ pub struct Vpn {
     pub id: Option<VpnId>,
     /// Route distinguisher, `100:1` for the first id: the key of a VPN's routes.
     pub rd: Option<Arc<str>>,
+    /// [`Vpn::gateway_mac`] as it is shown.
+    pub gateway_mac_text: Option<Arc<str>>,
     /// Absent only while the pool of VNIs is used up.
     pub l3_vni: Option<Vni>,
     pub interfaces: BTreeSet<InterfaceId>,
@@ -87,6 +89,7 @@ impl Vpn {
     pub(super) fn set_id(&mut self, id: VpnId) {
         let number = id.0.wrapping_sub(FIRST_VPN_ID).wrapping_add(1);
         self.id = Some(id);
+        self.gateway_mac_text = self.gateway_mac().map(|mac| mac.to_string().into());
         self.rd = Some(format!("{ROUTE_DISTINGUISHER_ADMIN}:{number}").into());
     }
 

@@ -110,6 +110,11 @@ impl Build {
         }
     }
 
+    /// A leaf of text that others hold, too.
+    pub fn text_if(self, leaf: SchemaId, text: &Option<Arc<str>>) -> Build {
+        self.leaf_if(leaf, text.clone().map(Value::Text))
+    }
+
     pub fn leaf_list(self, leaf_list: SchemaId, values: impl IntoIterator<Item = Value>) -> Build {
         let values: Values = values.into_iter().collect();
         if values.is_empty() { self } else { self.child((leaf_list, Node::LeafList(values))) }
@@ -131,6 +136,18 @@ impl Build {
     pub fn node(self) -> Node {
         Node::Container(self.fields())
     }
+}
+
+/// Revision of what many nodes share: it is as old as the program, so that no commit copies it to stamp it.
+const ALWAYS: u64 = 1;
+
+/// A short list that is the same in many nodes, held once for all.
+pub(super) fn shared((list, node): (SchemaId, Node)) -> (SchemaId, Node) {
+    let Node::List(List { entries: Entries::Few(entries) }) = node else { return (list, node) };
+    let always = |(key, fields): &(Key, Arc<Fields>)| {
+        (key.clone(), Arc::new(Fields { modified: ALWAYS, children: fields.children.clone() }))
+    };
+    (list, Node::List(List { entries: Entries::Few(entries.iter().map(always).collect()) }))
 }
 
 /// The id pools as `/id-manager:id-pools` shows them.

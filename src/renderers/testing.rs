@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::net::{Dpid, MacAddr, OfPort};
 use crate::pipeline::{Delta, SwitchTables};
-use crate::schema::{DataPath, Fields, builtin, json, tree};
+use crate::schema::{DataPath, Fields, builtin, heap_size, json, tree};
 
 /// Ids for tests: lowest free first, no rest after release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,6 +55,8 @@ pub struct World {
     pub told: BTreeMap<Dpid, SwitchTables>,
     /// The derived layers of config and operational, put together from the differences alone.
     pub derived: [Arc<Fields>; 2],
+    /// How many nodes of the derived layers the last commit put or removed, and their bytes.
+    pub edits: (usize, usize),
 }
 
 impl Default for World {
@@ -65,6 +67,7 @@ impl Default for World {
             ids: TestIds::default(),
             told: BTreeMap::new(),
             derived: <[Arc<Fields>; 2]>::default(),
+            edits: (0, 0),
         }
     }
 }
@@ -82,7 +85,10 @@ impl World {
             }
         }
         let mut changes: Changes = self.workshop.apply(rows, 1, &mut self.ids).finish();
+        self.edits = (0, 0);
         for edit in changes.take_edits() {
+            self.edits.0 += 1;
+            self.edits.1 += edit.node().as_ref().map_or(0, heap_size);
             let layer = &mut self.derived[usize::from(edit.at().store == Store::Operational)];
             tree::set(layer, builtin(), &edit.at().steps, edit.node(), 1).unwrap();
         }

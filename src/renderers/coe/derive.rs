@@ -57,11 +57,12 @@ impl Coe {
         let names = &self.names;
         let (path, mut build) = names.elan_interface.entry([text(&identity.name)]);
         build = build.leaf(names.elan_instance_name, text(&identity.elan));
-        if let Some(attachment) = &interface.attachment {
-            let address = interface.address.map(|address| Value::text(address.to_string()));
-            let mac = Value::text(attachment.mac.to_string());
-            build = build
-                .child(names.static_mac_entries.only([mac], |entry| entry.leaf_if(names.ip_prefix, address)));
+        if let Some(mac) = &interface.texts.mac {
+            build = build.child(
+                names
+                    .static_mac_entries
+                    .only([text(mac)], |entry| entry.text_if(names.ip_prefix, &interface.texts.address)),
+            );
         }
         out.node(Store::Config, path, build.node());
     }
@@ -80,15 +81,12 @@ impl Coe {
             let Dpid(dpid) = attachment.dpid;
             build = build.leaf(names.vpn_interface_dpn, Value::Uint(dpid));
         }
-        if let Some(address) = interface.address {
-            let mac = interface.attachment.as_ref().map(|attachment| Value::text(attachment.mac.to_string()));
-            let gateway = interface.gateway.map(|gateway| Value::text(gateway.address.to_string()));
-            let prefix = Value::text(format!("{address}/32"));
-            build = build.child(names.adjacency.only([prefix], |entry| {
+        if let Some(prefix) = &interface.texts.prefix {
+            build = build.child(names.adjacency.only([text(prefix)], |entry| {
                 entry
-                    .leaf_if(names.adjacency_mac, mac)
+                    .text_if(names.adjacency_mac, &interface.texts.mac)
                     .leaf(names.adjacency_type, Value::Enum(PRIMARY_ADJACENCY))
-                    .leaf_if(names.subnet_gateway_ip, gateway)
+                    .text_if(names.subnet_gateway_ip, &interface.texts.gateway)
             }));
         }
         out.node(Store::Config, path, build.node());

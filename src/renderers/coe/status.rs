@@ -1,7 +1,5 @@
 //! What each pod interface waits for: `/coeus-status:objects`.
 
-use std::net::Ipv4Addr;
-
 use super::super::Rendered;
 use super::super::nodes::{Build, ListAt};
 use crate::datastore::Store;
@@ -64,11 +62,10 @@ impl Names {
         }
         let state = if interface.pending.is_empty() { DESIRED } else { PENDING };
         let reasons = interface.pending.iter().chain(&interface.notes);
-        let address = |address: Ipv4Addr| Value::text(address.to_string());
         build = build
             .leaf(self.state, Value::Enum(state))
             .leaf_list(self.reason, reasons.map(|reason| Value::text(reason.to_string())))
-            .leaf_if(self.address, interface.address.map(address));
+            .text_if(self.address, &interface.texts.address);
         if let Some(gateway) = interface.gateway {
             let source = match gateway.source {
                 GatewaySource::Pool => 0,
@@ -76,12 +73,12 @@ impl Names {
                 GatewaySource::Assumed => 2,
             };
             build = build
-                .leaf(self.gateway, address(gateway.address))
+                .text_if(self.gateway, &interface.texts.gateway)
                 .leaf(self.gateway_source, Value::Enum(source));
         }
         if let Some(attachment) = &interface.attachment {
             build = build
-                .leaf(self.mac_address, Value::text(attachment.mac.to_string()))
+                .text_if(self.mac_address, &interface.texts.mac)
                 .leaf(self.switch, Value::text(attachment.dpid.to_string()))
                 .leaf(self.port, Value::Text(attachment.port.clone()));
         }

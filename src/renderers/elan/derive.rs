@@ -46,13 +46,12 @@ impl ElanMembers {
         let (path, _) = self.switches.entry(self.places.inner([elan()]), [dpid]);
         let path = path.entry(self.interfaces, ListKey::one(name()));
         out.node(Store::Operational, path, Node::Leaf(name()));
-        let mac = Value::text(attachment.mac.to_string());
+        let Some(mac) = interface.texts.mac.clone().map(Value::Text) else { return };
         let (path, build) = self.entries.entry(self.tables.inner([elan()]), [mac]);
-        let address = interface.address.map(|address| Value::text(address.to_string()));
         let node = build
             .leaf(self.interface, name())
             .leaf(self.is_static, Value::Bool(true))
-            .leaf_if(self.ip_prefix, address);
+            .text_if(self.ip_prefix, &interface.texts.address);
         out.node(Store::Operational, path, node.node());
     }
 }

@@ -6,8 +6,7 @@ use super::super::key::touched_interfaces;
 use super::super::nodes::ListAt;
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
-use crate::model::{Attachment, Identity, Model, Touched, identity};
-use crate::net::LportTag;
+use crate::model::{Interface, Model, Touched, identity};
 use crate::schema::{IdentityId, Schema, SchemaId, Value};
 
 /// `admin-status` and `oper-status`: up. Source: ietf-interfaces.
@@ -51,7 +50,8 @@ impl InterfaceStates {
     }
 
     /// The interface is plugged in.
-    fn state(&self, identity: &Identity, lport: LportTag, attachment: &Attachment, out: &mut Rendered) {
+    fn state(&self, interface: &Interface, out: &mut Rendered) {
+        let Some((identity, lport, attachment)) = interface.plugged() else { return };
         let name = |name: &Arc<str>| Value::Text(name.clone());
         let index = Value::Int(lport.0.into());
         let port = format!("{}:{}", attachment.dpid.node_id(), attachment.ofport);
@@ -61,7 +61,7 @@ impl InterfaceStates {
             .leaf(self.admin_status, Value::Enum(UP))
             .leaf(self.oper_status, Value::Enum(UP))
             .leaf(self.if_index, index.clone())
-            .leaf(self.phys_address, Value::text(attachment.mac.to_string()))
+            .text_if(self.phys_address, &interface.texts.mac)
             .leaf_list(self.lower_layer_if, [Value::text(port)]);
         out.node(Store::Operational, path, node.node());
         let (path, build) = self.if_index_interface.entry([index]);
@@ -80,10 +80,8 @@ impl Renderer for InterfaceStates {
 
     fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
         let Key::Interface(id) = key else { return };
-        if let Some((identity, lport, attachment)) =
-            model.interface(id).and_then(|interface| interface.plugged())
-        {
-            self.state(identity, lport, attachment, out);
+        if let Some(interface) = model.interface(id) {
+            self.state(interface, out);
         }
     }
 }

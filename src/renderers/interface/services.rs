@@ -1,13 +1,15 @@
 //! `service-bindings`, `bound-services-state-list` and `dpn-to-interface-list`: what table 17 does with each interface.
 
+use std::sync::Arc;
+
 use super::super::key::{interfaces_of_elan, interfaces_of_vpn, touched_interfaces};
-use super::super::nodes::{InnerList, ListAt};
+use super::super::nodes::{InnerList, ListAt, shared};
 use super::super::{Key, Rendered, Renderer};
 use super::flows;
 use crate::datastore::Store;
 use crate::model::{Interface, Model, Touched, identity};
 use crate::pipeline::LPORT_DISPATCHER;
-use crate::schema::{IdentityId, Node, Schema, SchemaId, Value};
+use crate::schema::{Fields, IdentityId, Key as ListKey, List, Node, Schema, SchemaId, Value};
 
 /// The feature's derived nodes that tell of services.
 pub struct Services {
@@ -38,7 +40,7 @@ impl Services {
             let service = |(priority, name)| service(schema, priority, name);
             let list = schema.resolve(BOUND);
             let entries = flows::services(dhcp).into_iter().map(service);
-            (list, Node::List(crate::schema::List::of(schema, list, entries)))
+            shared((list, Node::List(List::of(schema, list, entries))))
         };
         Services {
             services: ListAt::new(schema, "/interface-service-bindings:service-bindings/services-info"),
@@ -82,11 +84,7 @@ impl Services {
 const BOUND: &str = "/interface-service-bindings:service-bindings/services-info/bound-services";
 
 /// One service as all interfaces have it.
-fn service(
-    schema: &Schema,
-    priority: u8,
-    name: &'static str,
-) -> (crate::schema::Key, std::sync::Arc<crate::schema::Fields>) {
+fn service(schema: &Schema, priority: u8, name: &str) -> (ListKey, Arc<Fields>) {
     let id = |leaf: &str| schema.resolve(&format!("{BOUND}/{leaf}"));
     let flow_based = identity(schema, "interface-service-bindings", "service-type-flow-based");
     let leafs = [
@@ -97,8 +95,7 @@ fn service(
         (id("flow-priority"), Some(Value::Uint(flows::SERVICE.into()))),
     ];
     let leafs = leafs.into_iter().filter_map(|(leaf, value)| Some((leaf, Node::Leaf(value?))));
-    let fields = crate::schema::Fields::of(leafs.collect());
-    (crate::schema::Key::one(Value::Uint(priority.into())), std::sync::Arc::new(fields))
+    (ListKey::one(Value::Uint(priority.into())), Arc::new(Fields::of(leafs.collect())))
 }
 
 impl Renderer for Services {

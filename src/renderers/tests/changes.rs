@@ -27,9 +27,11 @@ fn one_more_pod_is_the_same_work_among_many() {
         let deltas = world.put(nth(count + 1));
         let here = &deltas[&Dpid(1)];
         assert!(here.groups.len() <= 2, "a chunk, and the local group if the chunk is new");
-        (here.flows.len(), deltas[&Dpid(2)].flows.len(), deltas[&Dpid(2)].groups.len())
+        (here.flows.len(), deltas[&Dpid(2)].flows.len(), deltas[&Dpid(2)].groups.len(), world.edits)
     });
     assert_eq!(counts[0], counts[1]);
+    let (nodes, bytes) = counts[0].3;
+    assert!(nodes <= 17 && bytes <= 7000, "{nodes} derived nodes, {bytes} bytes as if nothing were shared");
 }
 
 #[test]

@@ -1,13 +1,11 @@
 //! `prefix-to-interface` and `vpn-interface-op-data`.
 
-use std::net::Ipv4Addr;
-
 use super::super::key::{interfaces_of_vpn, touched_interfaces};
 use super::super::nodes::{InnerList, ListAt};
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
-use crate::model::{Attachment, Identity, Interface, Model, Touched};
-use crate::net::{LportTag, MacAddr, VpnId};
+use crate::model::{Interface, Model, Touched};
+use crate::net::VpnId;
 use crate::schema::{Schema, SchemaId, Value};
 
 /// `adjacency_type`: primary-adjacency. Source: odl-l3vpn.
@@ -61,49 +59,31 @@ impl Prefixes {
         }
     }
 
-    /// Which interface an address of a VPN belongs to.
-    fn prefix(
-        &self,
-        vpn: VpnId,
-        address: Ipv4Addr,
-        identity: &Identity,
-        attachment: &Attachment,
-        out: &mut Rendered,
-    ) {
-        let vpn = self.vpn_ids.inner([Value::Uint(vpn.0.into())]);
-        let (path, build) = self.prefixes.entry(vpn, [prefix(address)]);
-        let node = build
-            .leaf(self.prefix_dpn, Value::Uint(attachment.dpid.0))
-            .leaf(self.prefix_interface, Value::Text(identity.name.clone()));
+    /// Which interface an address of a VPN belongs to, where that is, and who its router is.
+    fn interface(&self, interface: &Interface, model: &Model, out: &mut Rendered) {
+        let Some((identity, lport, attachment)) = interface.plugged() else { return };
+        let Some(prefix) = interface.texts.prefix.clone().map(Value::Text) else { return };
+        let Some(vpn) = model.vpn(&identity.vpn) else { return };
+        let Some(VpnId(id)) = vpn.id else { return };
+        let name = || Value::Text(identity.name.clone());
+        let dpid = || Value::Uint(attachment.dpid.0);
+        let prefixes = self.vpn_ids.inner([Value::Uint(id.into())]);
+        let (path, build) = self.prefixes.entry(prefixes, [prefix.clone()]);
+        let node = build.leaf(self.prefix_dpn, dpid()).leaf(self.prefix_interface, name());
         out.node(Store::Operational, path, node.node());
-    }
-
-    /// Where an interface is, and who its router is.
-    fn interface(
-        &self,
-        interface: &Interface,
-        identity: &Identity,
-        lport: LportTag,
-        attachment: &Attachment,
-        gateway_mac: MacAddr,
-        out: &mut Rendered,
-    ) {
-        let key = [Value::Text(identity.name.clone()), Value::Text(identity.vpn.clone())];
-        let (path, mut build) = self.op_data.entry(key);
-        build = build
-            .leaf(self.dpn_id, Value::Uint(attachment.dpid.0))
-            .leaf(self.gateway_mac, Value::text(gateway_mac.to_string()))
-            .leaf(self.lport_tag, Value::Uint(lport.0.into()));
-        if let Some(address) = interface.address {
-            let gateway = interface.gateway.map(|gateway| Value::text(gateway.address.to_string()));
-            build = build.child(self.adjacency.only([prefix(address)], |entry| {
-                entry
-                    .leaf(self.adjacency_mac, Value::text(attachment.mac.to_string()))
-                    .leaf(self.adjacency_type, Value::Enum(PRIMARY_ADJACENCY))
-                    .leaf_if(self.adjacency_gateway, gateway)
-            }));
-        }
-        out.node(Store::Operational, path, build.node());
+        let (path, build) = self.op_data.entry([name(), Value::Text(identity.vpn.clone())]);
+        let adjacency = self.adjacency.only([prefix], |entry| {
+            entry
+                .text_if(self.adjacency_mac, &interface.texts.mac)
+                .leaf(self.adjacency_type, Value::Enum(PRIMARY_ADJACENCY))
+                .text_if(self.adjacency_gateway, &interface.texts.gateway)
+        });
+        let node = build
+            .leaf(self.dpn_id, dpid())
+            .text_if(self.gateway_mac, &vpn.gateway_mac_text)
+            .leaf(self.lport_tag, Value::Uint(lport.0.into()))
+            .child(adjacency);
+        out.node(Store::Operational, path, node.node());
     }
 }
 
@@ -121,24 +101,14 @@ impl Renderer for Prefixes {
     }
 
     fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
-        let id = match key {
-            Key::Interface(id) => id,
-            Key::Vpn(name) => return self.vpn(name, model, out),
-            _ => return,
-        };
-        let Some(interface) = model.interface(id) else { return };
-        let (Some((identity, lport, attachment)), Some(address)) = (interface.plugged(), interface.address)
-        else {
-            return;
-        };
-        let Some(vpn) = model.vpn(&identity.vpn) else { return };
-        if let (Some(id), Some(gateway)) = (vpn.id, vpn.gateway_mac()) {
-            self.prefix(id, address, identity, attachment, out);
-            self.interface(interface, identity, lport, attachment, gateway, out);
+        match key {
+            Key::Interface(id) => {
+                if let Some(interface) = model.interface(id) {
+                    self.interface(interface, model, out);
+                }
+            }
+            Key::Vpn(name) => self.vpn(name, model, out),
+            _ => {}
         }
     }
-}
-
-fn prefix(address: Ipv4Addr) -> Value {
-    Value::text(format!("{address}/32"))
 }

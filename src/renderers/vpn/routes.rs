@@ -1,12 +1,14 @@
 //! `fibEntries` and `vpn-instance-op-data`: the routes of each VPN, and where its interfaces are.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use super::super::key::{interfaces_of_vpn, touched_interfaces};
-use super::super::nodes::{InnerList, ListAt};
+use super::super::nodes::{InnerList, ListAt, shared};
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
-use crate::model::{Attachment, Interface, Model, Touched, Vpn};
+use crate::model::{Interface, Model, Touched};
 use crate::net::VpnId;
 use crate::schema::{Node, Schema, SchemaId, Value};
 
@@ -25,6 +27,8 @@ pub struct Routes {
     l3vni: SchemaId,
     gateway_mac: SchemaId,
     route_paths: InnerList,
+    /// Made once for each endpoint. What is made follows from the endpoint alone.
+    next_hops: RefCell<BTreeMap<Ipv4Addr, (SchemaId, Node)>>,
     vpns: ListAt,
     vpn_id: SchemaId,
     vpn_name: SchemaId,
@@ -51,6 +55,7 @@ impl Routes {
             l3vni: route("l3vni"),
             gateway_mac: route("gateway_mac_address"),
             route_paths: InnerList::new(schema, &format!("{TABLE}/vrfEntry/route-paths")),
+            next_hops: RefCell::default(),
             vpns: ListAt::new(schema, VPN),
             vpn_id: vpn("vpn-id"),
             vpn_name: vpn("vpn-instance-name"),
@@ -89,33 +94,24 @@ impl Routes {
         let (path, _) = self.switches.entry(self.vpns.inner([rd.clone()]), [dpid]);
         let (path, build) = self.interfaces.entry(path, [Value::Text(identity.name.clone())]);
         out.node(Store::Operational, path, build.node());
-        if let Some(address) = interface.address {
-            self.route(rd, address, vpn, attachment, model, out);
-        }
-    }
-
-    /// The route to one pod. Its next hop is the tunnel endpoint of the pod's node.
-    fn route(
-        &self,
-        rd: Value,
-        address: Ipv4Addr,
-        vpn: &Vpn,
-        attachment: &Attachment,
-        model: &Model,
-        out: &mut Rendered,
-    ) {
-        let prefix = Value::text(format!("{address}/32"));
+        let Some(prefix) = interface.texts.prefix.clone().map(Value::Text) else { return };
         let (path, mut build) = self.entries.entry(self.tables.inner([rd]), [prefix]);
         build = build
             .leaf(self.origin_leaf, self.origin.clone())
             .leaf(self.encap_type, Value::Enum(VXLAN))
             .leaf_if(self.l3vni, vpn.l3_vni.map(|vni| Value::Uint(vni.0.into())))
-            .leaf_if(self.gateway_mac, vpn.gateway_mac().map(|mac| Value::text(mac.to_string())));
+            .text_if(self.gateway_mac, &vpn.gateway_mac_text);
         if let Some(endpoint) = model.switch(attachment.dpid).and_then(|switch| switch.local_ip) {
-            build =
-                build.child(self.route_paths.only([Value::text(endpoint.to_string())], |next_hop| next_hop));
+            build = build.child(self.next_hop(endpoint));
         }
         out.node(Store::Config, path, build.node());
+    }
+
+    /// The next hop is the tunnel endpoint of the pod's node: all routes to a node share it.
+    fn next_hop(&self, endpoint: Ipv4Addr) -> (SchemaId, Node) {
+        let mut made = self.next_hops.borrow_mut();
+        let make = || shared(self.route_paths.only([Value::text(endpoint.to_string())], |next_hop| next_hop));
+        made.entry(endpoint).or_insert_with(make).clone()
     }
 }
 
