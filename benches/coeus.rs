@@ -19,7 +19,7 @@ use base64::Engine as _;
 use bytes::BytesMut;
 use coeus::app::{self, Controller, Settings};
 use coeus::datastore::journal::{Journal, SledJournal};
-use coeus::datastore::{Edit, NullEngine, Operation, Store, Transaction, actor};
+use coeus::datastore::{Edit, NullEngine, Store, Transaction, actor};
 use coeus::net::Dpid;
 use coeus::observe::LogFormat;
 use coeus::pipeline::SwitchTables;
@@ -132,7 +132,7 @@ impl Bed<'_> {
         let schema = builtin();
         let path = DataPath::parse_rfc8040(schema, path).unwrap();
         let node = json::parse_resource(schema, &path, text.as_bytes(), json::Mode::Lenient).unwrap();
-        let edit = Edit { store: Store::Operational, operation: Operation::Merge, path, node: Some(node) };
+        let edit = Edit::merge(Store::Operational, path, node);
         self.controller.datastore.commit_blocking(Transaction::new("ovsdb", vec![edit])).unwrap();
     }
 

@@ -16,7 +16,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
     ("southbound", &["net", "schema", "datastore", "ovsdb"], &["session.rs", "server.rs", "mod.rs"]),
     ("programmer", &["net", "schema", "datastore", "pipeline", "southbound"], &["actor.rs"]),
     ("dhcp", &["net", "schema", "datastore", "pipeline", "southbound", "programmer"], &["actor.rs"]),
-    ("northbound", &["net", "schema", "datastore"], &["server.rs"]),
+    ("northbound", &["net", "schema", "datastore"], &["server.rs", "stream.rs"]),
     ("observe", &[], &[]),
 ];
 

@@ -2,13 +2,14 @@
 //! then shows and acknowledges them. Readers take the published snapshot and never wait.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::journal::{Journal, Record};
+use super::times::Times;
 use super::{
     Committed, Core, DatastoreError, Engine, Recovered, RecoveryError, Revision, Snapshot, Transaction,
     checkpoint_parts, recover, wants_checkpoint,
@@ -31,6 +32,7 @@ pub struct Handle {
     inbox: mpsc::Sender<Message>,
     published: Arc<ArcSwap<Snapshot>>,
     revision: watch::Receiver<Revision>,
+    times: Arc<Mutex<Times>>,
 }
 
 /// A datastore that is running, and what its recovery found.
@@ -59,11 +61,12 @@ pub fn start(
     let published = Arc::new(ArcSwap::from_pointee(core.snapshot.clone()));
     let (shown, revision) = watch::channel(core.snapshot.revision);
     let (inbox, messages) = mpsc::channel(INBOX);
-    let writer = Writer { core, journal, published: published.clone(), shown, records };
+    let times = Arc::new(Mutex::new(Times::new(core.snapshot.revision, SystemTime::now())));
+    let writer = Writer { core, journal, published: published.clone(), shown, times: times.clone(), records };
     std::thread::Builder::new().name("datastore".into()).spawn(move || writer.run(messages)).map_err(
         |error| super::journal::JournalError::Io { path: "thread".into(), reason: error.to_string() },
     )?;
-    Ok(Started { handle: Handle { inbox, published, revision }, records, repairs })
+    Ok(Started { handle: Handle { inbox, published, revision, times }, records, repairs })
 }
 
 impl Handle {
@@ -99,6 +102,17 @@ impl Handle {
         self.revision.clone()
     }
 
+    /// When a revision came about, to the second. Revisions of earlier lives, and very old ones, count as newer than
+    /// they are.
+    pub fn time_of(&self, revision: Revision) -> SystemTime {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).of(revision)
+    }
+
+    /// The last revision that had come about in the second of `time`.
+    pub fn revision_at(&self, time: SystemTime) -> Revision {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).until(time)
+    }
+
     /// Finishes what waits, writes a checkpoint where one is due, and ends the writer.
     pub async fn stop(&self) {
         let (reply, done) = oneshot::channel();
@@ -113,6 +127,7 @@ struct Writer {
     journal: Box<dyn Journal>,
     published: Arc<ArcSwap<Snapshot>>,
     shown: watch::Sender<Revision>,
+    times: Arc<Mutex<Times>>,
     /// Records behind the newest checkpoint.
     records: usize,
 }
@@ -180,7 +195,7 @@ impl Writer {
             }
         }
         self.records += records.len();
-        self.show();
+        self.show(now);
         for (reply, outcome) in waiting {
             let _ = reply.send(outcome);
         }
@@ -201,11 +216,12 @@ impl Writer {
         })
     }
 
-    fn show(&mut self) {
+    fn show(&mut self, now: SystemTime) {
         let revision = self.core.snapshot.revision;
         if *self.shown.borrow() == revision {
             return;
         }
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).add(revision, now);
         self.published.store(Arc::new(self.core.snapshot.clone()));
         self.core.published();
         self.shown.send_replace(revision);

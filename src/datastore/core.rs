@@ -11,7 +11,7 @@ use super::{
     Change, Commit, DatastoreError, Derived, DerivedEdit, Edit, Engine, IdChange, Operation, Revision,
     Snapshot, Store, Transaction,
 };
-use crate::schema::{DataPath, Parents, diff, merge_layers, stamp_since, tree, validate};
+use crate::schema::{DataPath, Parents, diff, merge_layers, reposition, stamp_since, tree, validate};
 
 /// Changed paths kept for conflict detection. An edit based on something older is a conflict.
 const REMEMBERED: usize = 16_384;
@@ -109,6 +109,9 @@ impl Core {
             return self.apply_passing(transaction);
         }
         self.conflicts(transaction)?;
+        if let Some(broken) = transaction.preconditions.iter().find(|wanted| !wanted.holds(&self.snapshot)) {
+            return Err(DatastoreError::Precondition { path: self.path(&broken.path) });
+        }
         let before = self.snapshot.clone();
         let mut after = before.clone();
         let mut created = Vec::with_capacity(transaction.edits.len());
@@ -208,7 +211,7 @@ impl Core {
                 let owner = "what was configured (its name tells which object)".to_owned();
                 return Err(DatastoreError::DerivedOwned { path: self.path(&edit.path), owner });
             }
-            Operation::Delete if !there => return Err(missing()),
+            Operation::Delete | Operation::Move if !there => return Err(missing()),
             _ => {}
         }
         // What actors observe comes in any order, and what is derived may be added to.
@@ -227,6 +230,10 @@ impl Core {
             }
             Operation::Merge => tree::merge(input, schema, &edit.path, node()?, parents)?,
             Operation::Delete | Operation::Remove => drop(tree::remove(input, schema, &edit.path)?),
+            Operation::Move => {}
+        }
+        if let Some(position) = &edit.position {
+            reposition(input, schema, &edit.path, position)?;
         }
         Ok(!there)
     }

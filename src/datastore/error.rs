@@ -16,6 +16,10 @@ pub enum DatastoreError {
     Invalid(Vec<ValidationError>),
     #[error("{path} changed since revision {read:?}; read it again and repeat the change")]
     Conflict { path: String, read: Revision },
+    #[error(
+        "the precondition on {path} does not hold: it changed, came or went since it was read; read it again"
+    )]
+    Precondition { path: String },
     #[error("{message}")]
     Refused { path: String, tag: &'static str, message: String },
     #[error(

@@ -9,21 +9,24 @@ mod core;
 mod error;
 mod ids;
 pub mod journal;
+mod precondition;
 mod recovery;
 mod snapshot;
 #[cfg(test)]
 mod tests;
+mod times;
 
 pub use self::core::{Committed, Core};
 pub use actor::Handle;
 pub use commit::{Change, Commit, Derived, DerivedEdit, DerivedNode, Engine, IdChange, Refusal};
 pub use error::DatastoreError;
 pub use ids::{IdPools, PoolExhausted};
+pub use precondition::{Precondition, Stamp, Wanted};
 pub use recovery::{Recovered, RecoveryError, checkpoint_parts, recover, to_json, wants_checkpoint};
 
 use std::sync::Arc;
 
-use crate::schema::{DataPath, Fields, Node, Schema};
+use crate::schema::{DataPath, Fields, Node, Position, Schema};
 
 /// Which datastore (RFC 8342 terms: running and operational).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -49,6 +52,8 @@ pub enum Operation {
     Delete,
     /// As delete, but content with nothing there.
     Remove,
+    /// Brings an entry of a list that the user orders to [`Edit::position`].
+    Move,
 }
 
 /// One edit of a transaction. `node` is given for create, replace and merge.
@@ -58,6 +63,8 @@ pub struct Edit {
     pub operation: Operation,
     pub path: DataPath,
     pub node: Option<Node>,
+    /// Where an entry of a list that the user orders goes; `None`: new ones to the end, others stay.
+    pub position: Option<Position>,
 }
 
 /// Edits that happen together or not at all.
@@ -66,6 +73,8 @@ pub struct Transaction {
     /// Set when the edits were computed from a snapshot: what they touch must not have changed since.
     pub base: Option<Revision>,
     pub edits: Vec<Edit>,
+    /// What must hold in the newest state; not looked at in passing transactions.
+    pub preconditions: Vec<Precondition>,
     /// Who asks: a user name, or an actor such as `ovsdb` or `dhcp`.
     pub author: Arc<str>,
     /// False for what need not outlive the process (counters, connection state): it is not journalled.
@@ -89,24 +98,40 @@ pub struct Layers {
 }
 
 impl Edit {
+    pub fn new(store: Store, operation: Operation, path: DataPath, node: Option<Node>) -> Edit {
+        Edit { store, operation, path, node, position: None }
+    }
+
     pub fn put(store: Store, path: DataPath, node: Node) -> Edit {
-        Edit { store, operation: Operation::Replace, path, node: Some(node) }
+        Edit::new(store, Operation::Replace, path, Some(node))
     }
 
     pub fn merge(store: Store, path: DataPath, node: Node) -> Edit {
-        Edit { store, operation: Operation::Merge, path, node: Some(node) }
+        Edit::new(store, Operation::Merge, path, Some(node))
     }
 
     /// Takes away what is there, content with nothing there.
     pub fn remove(store: Store, path: DataPath) -> Edit {
-        Edit { store, operation: Operation::Remove, path, node: None }
+        Edit::new(store, Operation::Remove, path, None)
     }
 }
 
 impl Transaction {
     /// Edits that are journalled, made from no particular snapshot.
     pub fn new(author: impl AsRef<str>, edits: Vec<Edit>) -> Transaction {
-        Transaction { base: None, edits, author: Arc::from(author.as_ref()), durable: true }
+        Transaction {
+            base: None,
+            edits,
+            preconditions: Vec::new(),
+            author: Arc::from(author.as_ref()),
+            durable: true,
+        }
+    }
+
+    /// The same on conditions.
+    #[must_use]
+    pub fn if_all(self, preconditions: Vec<Precondition>) -> Transaction {
+        Transaction { preconditions, ..self }
     }
 
     /// Edits that need not outlive the process.

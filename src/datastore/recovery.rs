@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::journal::{Journal, JournalError, Record, RecordError};
 use super::{Edit, IdChange, Operation, Revision, Snapshot, Store};
-use crate::schema::{DataPath, Entries, Node, Parents, Schema, json, stamp_since, tree};
+use crate::schema::{DataPath, Entries, Node, Parents, Schema, json, reposition, stamp_since, tree};
 
 /// Revisions below this distance may have been used by commits that were not journalled.
 const SKIP: u64 = 1 << 16;
@@ -82,8 +82,15 @@ fn replay(snapshot: &mut Snapshot, edit: &Edit) -> Result<(), String> {
         Operation::Delete | Operation::Remove => {
             tree::remove(&mut layers.input, schema, &edit.path).map(drop)
         }
+        Operation::Move => Ok(()),
     };
-    edited.map_err(|error| error.to_string())
+    edited.map_err(|error| error.to_string())?;
+    match &edit.position {
+        Some(position) => {
+            reposition(&mut layers.input, schema, &edit.path, position).map_err(|error| error.to_string())
+        }
+        None => Ok(()),
+    }
 }
 
 /// Entries of one list that go into one part: parts stay around a megabyte.
@@ -114,7 +121,7 @@ pub fn checkpoint_parts(snapshot: &Snapshot, ids: &[IdChange]) -> Vec<Vec<u8>> {
 /// Cuts a top-level node into edits: containers of long lists entry by entry, everything else whole.
 fn spread(store: Store, path: DataPath, node: &Node, edits: &mut Vec<Edit>, full: &mut dyn FnMut(Vec<Edit>)) {
     let mut add = |path: DataPath, node: Node| {
-        edits.push(Edit { store, operation: Operation::Merge, path, node: Some(node) });
+        edits.push(Edit::merge(store, path, node));
         if edits.len() >= ENTRIES {
             full(std::mem::take(edits));
         }

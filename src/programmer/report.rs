@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::datastore::{Edit, Operation, Snapshot, Store};
+use crate::datastore::{Edit, Snapshot, Store};
 use crate::net::Dpid;
 use crate::schema::{DataPath, Fields, Key, List, Node, Schema, Value, Values, lexical};
 
@@ -69,7 +69,7 @@ impl Status {
         let node = Fields::of(fields.into_iter().map(|(id, value)| (id, Node::Leaf(value))).collect());
         let errors = path.clone().child(leaf("error"));
         let mut edits = vec![
-            Edit { store: Store::Operational, operation: Operation::Merge, path, node: Some(node.into()) },
+            Edit::merge(Store::Operational, path, node.into()),
             Edit::remove(Store::Operational, errors.clone()),
         ];
         if !self.failures.is_empty() {

@@ -35,8 +35,10 @@ pub mod load;
 mod merge;
 mod names;
 mod operations;
+mod order;
 mod path;
 mod rules;
+pub mod select;
 mod size;
 mod stamp;
 #[cfg(test)]
@@ -59,6 +61,7 @@ pub use ir::{
 };
 pub use load::{LoadError, builtin, load, load_with};
 pub use merge::{get_merged, merge_layers};
+pub use order::{Position, reposition, user_ordered};
 pub use path::{DataPath, Step};
 pub use rules::{RuleError, Rules};
 pub use size::heap_size;

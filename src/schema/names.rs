@@ -158,6 +158,21 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+impl Schema {
+    /// The data child that a name of a URL or query means, with or without its module.
+    ///
+    /// # Errors
+    /// Says what would have been right.
+    pub fn child_named(
+        &self,
+        parent: Option<SchemaId>,
+        name: &str,
+        lenient: bool,
+    ) -> Result<SchemaId, String> {
+        find_child(self, parent, name, lenient).map_err(|error| error.message().to_owned())
+    }
+}
+
 /// What kind of node this is, for messages.
 pub fn kind_name(kind: &Kind) -> &'static str {
     match kind {

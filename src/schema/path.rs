@@ -91,6 +91,22 @@ impl DataPath {
         text
     }
 
+    /// As OpenDaylight's older root spells it, without a leading slash: `pod:coe/pods/…/interface/…`.
+    pub fn to_legacy(&self, schema: &Schema) -> String {
+        let mut text = String::new();
+        for (at, step) in self.steps.iter().enumerate() {
+            if at > 0 {
+                text.push('/');
+            }
+            self.push_name(schema, at, &mut text);
+            for (position, value) in step.key.iter().flat_map(|key| &key.0).enumerate() {
+                text.push('/');
+                uri::percent_encode(&lexical::key_text(schema, step.node, position, value), &mut text);
+            }
+        }
+        text
+    }
+
     /// The name of a step, with its module where that is not the module of the step above.
     fn push_name(&self, schema: &Schema, at: usize, text: &mut String) {
         let node = schema.node(self.steps[at].node);

@@ -114,6 +114,16 @@ impl Rules {
         Ok(rules)
     }
 
+    /// The default value of a leaf.
+    pub(super) fn default_of(&self, leaf: SchemaId) -> Option<&Value> {
+        self.defaults.get(&leaf)
+    }
+
+    /// The rules that stand on a node.
+    pub(super) fn of(&self, node: SchemaId) -> impl Iterator<Item = &Rule> {
+        self.on.get(&node).into_iter().flatten().map(|number| &self.all[*number])
+    }
+
     /// `depth` is that of the context, in steps below the root.
     fn add(&mut self, node: SchemaId, expr: Expr, depth: usize, kind: RuleKind, operation: bool) {
         let number = self.all.len();

@@ -29,6 +29,8 @@ pub enum TreeError {
     KeyMismatch { path: String, leaf: String },
     #[error("{path} is a key of its list entry: remove the entry as a whole instead")]
     KeyLeaf { path: String },
+    #[error("{path} cannot be brought to this position: {reason}")]
+    Order { path: String, reason: String },
     #[error("{path} is not a place for data: {reason}")]
     NotData { path: String, reason: &'static str },
 }

@@ -3,13 +3,14 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use base64::Engine as _;
 use coeus::datastore::journal::MemoryJournal;
 use coeus::datastore::{Handle, NullEngine, Store, actor, to_json};
 use coeus::northbound::restconf::{App, Users, serve};
-use coeus::schema::builtin;
+use coeus::schema::{Schema, builtin, load_with};
 
 pub struct Server {
     pub address: SocketAddr,
@@ -21,6 +22,8 @@ pub struct Answer {
     pub status: u16,
     pub headers: String,
     pub body: String,
+    /// Chunks that the body came in; 0 when it was cut off.
+    pub chunks: usize,
 }
 
 impl Answer {
@@ -48,10 +51,20 @@ impl Answer {
 
 impl Server {
     pub fn start() -> Server {
+        Server::of(builtin())
+    }
+
+    /// A server of the built-in models and the module `lab`, which has one of everything.
+    pub fn lab() -> Server {
+        static LAB: OnceLock<&'static Schema> = OnceLock::new();
+        let text = include_str!("../../src/schema/testing/lab.yang");
+        Server::of(LAB.get_or_init(|| load_with(&[("lab", text)]).unwrap()))
+    }
+
+    fn of(schema: &'static Schema) -> Server {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let started =
-            actor::start(builtin(), Box::new(MemoryJournal::default()), Box::new(NullEngine)).unwrap();
+        let started = actor::start(schema, Box::new(MemoryJournal::default()), Box::new(NullEngine)).unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let mut app = App::new(started.handle.clone(), Users::admin("secret"));
@@ -64,6 +77,16 @@ impl Server {
     pub fn send(&self, method: &str, path: &str, body: &str) -> Answer {
         let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
         self.raw(method, path, &format!("{}{kind}", login("admin:secret")), body.as_bytes())
+    }
+
+    /// As [`Server::send`], with more header lines (each ended by CRLF).
+    pub fn with(&self, headers: &str, method: &str, path: &str, body: &str) -> Answer {
+        let kind = if body.is_empty() || headers.to_ascii_lowercase().contains("content-type") {
+            ""
+        } else {
+            "Content-Type: application/yang-data+json\r\n"
+        };
+        self.raw(method, path, &format!("{}{kind}{headers}", login("admin:secret")), body.as_bytes())
     }
 
     pub fn raw(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
@@ -81,7 +104,9 @@ impl Server {
         let text = String::from_utf8_lossy(&answer).into_owned();
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        Answer { status, headers: head.to_owned(), body: body.to_owned() }
+        let chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
+        let (body, chunks) = if chunked { unchunked(body) } else { (body.to_owned(), 1) };
+        Answer { status, headers: head.to_owned(), body, chunks }
     }
 
     /// Everything the store holds, with its revision.
@@ -93,4 +118,20 @@ impl Server {
 
 pub fn login(credentials: &str) -> String {
     format!("Authorization: Basic {}\r\n", base64::engine::general_purpose::STANDARD.encode(credentials))
+}
+
+/// The body of a chunked answer (RFC 9112 section 7.1), and the number of its chunks.
+fn unchunked(mut text: &str) -> (String, usize) {
+    let (mut body, mut chunks) = (String::new(), 0);
+    while let Some((size, rest)) = text.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap_or(usize::MAX);
+        let Some(chunk) = rest.get(..size) else { break };
+        if size == 0 {
+            return (body, chunks);
+        }
+        body.push_str(chunk);
+        chunks += 1;
+        text = rest.get(size + 2..).unwrap_or_default();
+    }
+    (body, 0)
 }

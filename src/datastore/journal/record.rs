@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::datastore::{Edit, IdChange, Operation, Store};
-use crate::schema::{DataPath, Schema, json};
+use crate::schema::{DataPath, Key, Position, Schema, json};
 
 /// One committed transaction.
 #[derive(Debug, Clone)]
@@ -45,14 +45,18 @@ struct EditLine<'a> {
     path: String,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     value: Option<&'a RawValue>,
+    /// `first`, `last`, `before` or `after`, and the entry that the latter two are about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    position: Option<(String, Option<String>)>,
 }
 
-const OPERATIONS: [(Operation, &str); 5] = [
+const OPERATIONS: [(Operation, &str); 6] = [
     (Operation::Create, "create"),
     (Operation::Replace, "replace"),
     (Operation::Merge, "merge"),
     (Operation::Delete, "delete"),
     (Operation::Remove, "remove"),
+    (Operation::Move, "move"),
 ];
 
 impl Record {
@@ -75,6 +79,7 @@ impl Record {
                 .to_owned(),
             path: edit.path.to_rfc8040(schema),
             value: value.as_deref(),
+            position: edit.position.as_ref().map(|position| position_line(schema, &edit.path, position)),
         });
         let line = Line {
             rev: self.revision,
@@ -106,9 +111,42 @@ impl Record {
                 OPERATIONS.iter().find(|(_, name)| *name == edit.op).map(|(operation, _)| *operation);
             let operation = operation.ok_or_else(|| wrong(format!("operation {:?}", edit.op)))?;
             let store = if edit.store == "config" { Store::Config } else { Store::Operational };
-            edits.push(Edit { store, operation, path, node });
+            let position =
+                edit.position.map(|line| read_position(schema, line)).transpose().map_err(wrong)?;
+            edits.push(Edit { store, operation, path, node, position });
         }
         let ids = line.ids.into_iter().map(|(pool, key, id)| IdChange { pool, key, id }).collect();
         Ok(Record { revision: line.rev, author: line.by, time: line.at, edits, ids })
+    }
+}
+
+fn position_line(schema: &Schema, path: &DataPath, position: &Position) -> (String, Option<String>) {
+    let point = |key: &Key| {
+        let (parent, list) = path.parent().zip(path.last_node())?;
+        Some(parent.entry(list, key.clone()).to_rfc8040(schema))
+    };
+    match position {
+        Position::First => ("first".into(), None),
+        Position::Last => ("last".into(), None),
+        Position::Before(key) => ("before".into(), point(key)),
+        Position::After(key) => ("after".into(), point(key)),
+    }
+}
+
+fn read_position(schema: &Schema, (place, point): (String, Option<String>)) -> Result<Position, String> {
+    let key = || -> Result<Key, String> {
+        let path = DataPath::parse_rfc8040(schema, point.as_deref().unwrap_or_default());
+        let path = path.map_err(|error| error.to_string())?;
+        path.steps
+            .last()
+            .and_then(|step| step.key.clone())
+            .ok_or_else(|| "a position without its point".into())
+    };
+    match &*place {
+        "first" => Ok(Position::First),
+        "last" => Ok(Position::Last),
+        "before" => Ok(Position::Before(key()?)),
+        "after" => Ok(Position::After(key()?)),
+        other => Err(format!("position {other:?}")),
     }
 }

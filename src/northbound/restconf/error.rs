@@ -18,6 +18,8 @@ pub struct Problem {
     pub message: String,
     /// Where the field disagrees with the table of RFC 8040, or HTTP has its own word.
     pub status: Option<StatusCode>,
+    /// What is possible where the method is not.
+    pub allow: Option<&'static str>,
 }
 
 /// All faults of a request, at least one.
@@ -26,7 +28,12 @@ pub struct Problems(pub Vec<Problem>);
 
 impl Problem {
     pub fn new(tag: &'static str, message: impl Into<String>) -> Problem {
-        Problem { tag, app_tag: None, path: None, message: message.into(), status: None }
+        Problem { tag, app_tag: None, path: None, message: message.into(), status: None, allow: None }
+    }
+
+    pub fn with_allow(mut self, methods: &'static str) -> Problem {
+        self.allow = Some(methods);
+        self
     }
 
     pub fn at(mut self, path: impl Into<String>) -> Problem {
@@ -91,6 +98,7 @@ impl From<TreeError> for Problem {
             TreeError::ParentMissing { path, .. } => Problem::new("data-missing", message).at(path),
             TreeError::Shape { path, .. }
             | TreeError::KeyMismatch { path, .. }
+            | TreeError::Order { path, .. }
             | TreeError::KeyLeaf { path } => Problem::new("invalid-value", message).at(path),
             TreeError::NotData { path, .. } => Problem::new("unknown-element", message).at(path),
         }
@@ -101,7 +109,7 @@ impl From<ValidationError> for Problem {
     fn from(error: ValidationError) -> Self {
         let (tag, app_tag) = error.kind.tags();
         let app_tag = error.app_tag.or(app_tag.map(str::to_owned));
-        Problem { tag, app_tag, path: Some(error.path), message: error.message, status: None }
+        Problem { tag, app_tag, path: Some(error.path), message: error.message, status: None, allow: None }
     }
 }
 
@@ -117,6 +125,7 @@ impl From<DatastoreError> for Problems {
                 return Problems(errors.into_iter().map(Problem::from).collect());
             }
             DatastoreError::Conflict { path, .. } => Problem::new("in-use", message).at(path),
+            DatastoreError::Precondition { path } => Problem::new("operation-failed", message).at(path),
             DatastoreError::Refused { path, tag, .. } => Problem::new(tag, message).at(path),
             DatastoreError::NotDurable { .. } | DatastoreError::Rendering { .. } => {
                 Problem::new("operation-failed", message).with_status(StatusCode::INTERNAL_SERVER_ERROR)
@@ -152,7 +161,7 @@ impl Problems {
             error
         };
         let errors: Vec<Value> = self.0.iter().map(one).collect();
-        let name = if face == Face::Rests { "ietf-restconf:errors" } else { "errors" };
+        let name = if face.is_legacy() { "errors" } else { "ietf-restconf:errors" };
         json!({ name: {"error": errors} }).to_string().into_bytes()
     }
 }

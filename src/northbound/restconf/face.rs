@@ -1,4 +1,4 @@
-//! The two faces: how each spells paths and answers success.
+//! The faces: how each spells paths and answers success.
 
 use axum::http::StatusCode;
 
@@ -7,20 +7,69 @@ use crate::datastore::Store;
 use crate::schema::json::Mode;
 use crate::schema::{DataPath, Schema};
 
+/// The datastores of RFC 8342 that have a resource of their own (RFC 8527 section 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Datastore {
+    /// What was written.
+    Running,
+    /// That, and the configuration that follows from it.
+    Intended,
+    /// Everything in use: intended configuration, and what switches and renderers report.
+    Operational,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Face {
     /// RFC 8040.
     Rests,
+    /// One datastore, RFC 8527.
+    Ds(Datastore),
     /// OpenDaylight's draft-bierman-02 root, for one of its two stores.
     Legacy(Store),
 }
 
-impl Face {
-    pub fn mode(self) -> Mode {
-        match self {
-            Face::Rests => Mode::Strict,
-            Face::Legacy(_) => Mode::Lenient,
+impl Datastore {
+    /// # Errors
+    /// Lists the datastores that there are.
+    pub fn named(name: &str) -> Result<Datastore, Problems> {
+        match name.strip_prefix("ietf-datastores:") {
+            Some("running") => Ok(Datastore::Running),
+            Some("intended") => Ok(Datastore::Intended),
+            Some("operational") => Ok(Datastore::Operational),
+            _ => {
+                let name: String = name.chars().take(64).collect();
+                let known =
+                    "ietf-datastores:running, ietf-datastores:intended and ietf-datastores:operational";
+                let message = format!("no datastore is named {name:?}; there are {known}");
+                Err(Problem::new("invalid-value", message).with_status(StatusCode::NOT_FOUND).into())
+            }
         }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Datastore::Running => "running",
+            Datastore::Intended => "intended",
+            Datastore::Operational => "operational",
+        }
+    }
+}
+
+impl Face {
+    pub fn is_legacy(self) -> bool {
+        matches!(self, Face::Legacy(_))
+    }
+
+    pub fn mode(self) -> Mode {
+        if self.is_legacy() { Mode::Lenient } else { Mode::Strict }
+    }
+
+    /// Data that clients may write.
+    pub fn is_writable(self) -> bool {
+        !matches!(
+            self,
+            Face::Legacy(Store::Operational) | Face::Ds(Datastore::Intended | Datastore::Operational)
+        )
     }
 
     /// The data path of a raw (still encoded) URI path below the face's root.
@@ -36,19 +85,31 @@ impl Face {
             )
             .into());
         }
-        Ok(match self {
-            Face::Rests => DataPath::parse_rfc8040(schema, raw)?,
-            Face::Legacy(_) => DataPath::parse_legacy(schema, raw.strip_suffix('/').unwrap_or(raw))?,
+        Ok(if self.is_legacy() {
+            DataPath::parse_legacy(schema, raw.strip_suffix('/').unwrap_or(raw))?
+        } else {
+            DataPath::parse_rfc8040(schema, raw)?
         })
+    }
+
+    /// Where a resource is, in the spelling of this face.
+    pub fn location(self, schema: &Schema, path: &DataPath) -> String {
+        match self {
+            Face::Rests => format!("/rests/data/{}", path.to_rfc8040(schema)),
+            Face::Ds(datastore) => {
+                format!("/rests/ds/ietf-datastores:{}/{}", datastore.name(), path.to_rfc8040(schema))
+            }
+            Face::Legacy(_) => format!("/restconf/config/{}", path.to_legacy(schema)),
+        }
     }
 
     /// PUT that replaced something, and PATCH.
     pub fn replaced(self) -> StatusCode {
-        if self == Face::Rests { StatusCode::NO_CONTENT } else { StatusCode::OK }
+        if self.is_legacy() { StatusCode::OK } else { StatusCode::NO_CONTENT }
     }
 
     pub fn posted(self) -> StatusCode {
-        if self == Face::Rests { StatusCode::CREATED } else { StatusCode::NO_CONTENT }
+        if self.is_legacy() { StatusCode::NO_CONTENT } else { StatusCode::CREATED }
     }
 
     pub fn deleted(self) -> StatusCode {
@@ -57,10 +118,10 @@ impl Face {
 
     /// Methods of a data resource, for `Allow`.
     pub fn methods(self, root: bool) -> &'static str {
-        match (self, root) {
-            (Face::Legacy(Store::Operational), _) => "GET, HEAD, OPTIONS",
-            (_, true) => "GET, HEAD, OPTIONS, POST, PUT, PATCH",
-            (_, false) => "GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE",
+        match (self.is_writable(), root) {
+            (false, _) => "GET, HEAD, OPTIONS",
+            (true, true) => "GET, HEAD, OPTIONS, POST, PUT, PATCH",
+            (true, false) => "GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE",
         }
     }
 }

@@ -3,12 +3,18 @@
 //! Both are faces of the same resources. A write is one transaction; a read is one snapshot. The strict face takes JSON to the
 //! letter of RFC 7951, the older one takes what OpenDaylight's clients have always sent.
 
+mod answer;
 mod auth;
+mod conditions;
+mod data;
 mod discovery;
 mod error;
 mod face;
+mod media;
+mod query;
 mod read;
 mod server;
+mod stream;
 mod write;
 
 pub use auth::{FirstStart, Users, UsersError};

@@ -1,110 +1,191 @@
-//! GET and HEAD: one snapshot, written straight into the body.
+//! GET and HEAD: what a resource holds, of one snapshot.
 
-use axum::http::StatusCode;
+use std::sync::Arc;
 
-use super::face::Face;
+use super::face::{Datastore, Face};
+use super::query::{Content, ReadQuery};
 use super::{Problem, Problems};
-use crate::datastore::{Snapshot, Store};
-use crate::schema::{DataPath, Node, get_merged, json, merge_layers};
+use crate::datastore::{Snapshot, Stamp, Store};
+use crate::schema::json::{self, Sink};
+use crate::schema::select::{Origin, Origins, Selected, Whole, WithDefaults, default_in_use};
+use crate::schema::{DataPath, Fields, Node, get_merged, merge_layers};
 
-/// Which data a GET wants (RFC 8040 section 4.8.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Content {
-    Config,
-    NonConfig,
-    #[default]
-    All,
-}
-
-/// Reads the query of a GET.
-///
-/// # Errors
-/// Names an unknown, repeated or wrong parameter.
-pub fn content(face: Face, query: Option<&str>) -> Result<Content, Problems> {
-    let mut content = None;
-    for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let known = match (face, name, value) {
-            (Face::Rests, "content", "config") => Content::Config,
-            (Face::Rests, "content", "nonconfig") => Content::NonConfig,
-            (Face::Rests, "content", "all") => Content::All,
-            (Face::Rests, "content", _) => {
-                return Err(Problem::new(
-                    "invalid-value",
-                    format!("content={value}: say config, nonconfig or all"),
-                )
-                .into());
-            }
-            _ => return Err(unknown_parameter(name)),
-        };
-        if content.replace(known).is_some() {
-            return Err(Problem::new("invalid-value", "the query parameter content is given twice").into());
-        }
-    }
-    Ok(content.unwrap_or_default())
-}
-
-/// Writes take no query parameters yet.
-///
-/// # Errors
-/// Names the first parameter.
-pub fn no_parameters(query: Option<&str>) -> Result<(), Problems> {
-    match query.filter(|query| !query.is_empty()) {
-        None => Ok(()),
-        Some(query) => Err(unknown_parameter(query.split(['=', '&']).next().unwrap_or_default())),
-    }
-}
-
-fn unknown_parameter(name: &str) -> Problems {
-    let name: String = name.chars().take(64).collect();
-    Problem::new("invalid-value", format!("query parameter {name:?} is not known here")).into()
-}
-
-/// What a resource holds.
+/// A resource, and how it is to be shown.
 pub struct Found {
-    pub body: Vec<u8>,
-    pub etag: String,
+    snapshot: Arc<Snapshot>,
+    path: DataPath,
+    node: Node,
+    query: ReadQuery,
+    /// The leaf is not there and has its default (RFC 8040 section 3.5.4).
+    defaulted: bool,
+    /// When it last changed; none for a default.
+    pub stamp: Option<Stamp>,
+    /// The stamp covers all of it: there are no operational data in it.
+    pub fresh: bool,
+    /// Where the next page begins.
+    pub next: Option<String>,
+    /// Entries behind this page.
+    pub remaining: Option<usize>,
 }
 
+/// Finds what the path names.
+///
 /// # Errors
-/// 404 when there is nothing.
-pub fn read(snapshot: &Snapshot, face: Face, path: &DataPath, content: Content) -> Result<Found, Problems> {
-    let node = match (face, content) {
-        (Face::Legacy(store), _) => snapshot.read(store, path),
-        (Face::Rests, Content::Config) => snapshot.read(Store::Config, path),
-        (Face::Rests, Content::NonConfig) => snapshot.read(Store::Operational, path),
-        (Face::Rests, Content::All) => both(snapshot, path),
+/// 404 when there is nothing; a page that is beyond the list.
+pub fn read(
+    snapshot: Arc<Snapshot>,
+    face: Face,
+    path: DataPath,
+    query: ReadQuery,
+) -> Result<Found, Problems> {
+    let schema = snapshot.schema;
+    let store = source(face, query.content);
+    let found = match store {
+        Source::Written => snapshot.written(Store::Config, &path),
+        Source::One(store) => snapshot.read(store, &path),
+        Source::Both => both(&snapshot, &path),
     };
-    let node = node
-        .ok_or_else(|| Problem::missing(path.display(snapshot.schema)).with_status(StatusCode::NOT_FOUND))?;
-    let mut body = Vec::new();
-    json::write_resource(snapshot.schema, path, &node, &mut body);
-    Ok(Found { body, etag: etag(snapshot, path, &node) })
+    let (node, defaulted) = match found {
+        Some(node) => (node, false),
+        None => match default_of(&snapshot, store, &path, &query) {
+            Some(node) => (node, true),
+            None => return Err(Problem::missing(path.display(schema)).into()),
+        },
+    };
+    let (stamp, fresh) = stamp(&snapshot, store, &path);
+    let mut found =
+        Found { snapshot, path, node, query, defaulted, stamp, fresh, next: None, remaining: None };
+    found.turn_page()?;
+    Ok(found)
+}
+
+/// The trees that an answer is made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// The input layer of the configuration alone.
+    Written,
+    One(Store),
+    Both,
+}
+
+fn source(face: Face, content: Content) -> Source {
+    match (face, content) {
+        (Face::Legacy(store), _) => Source::One(store),
+        (Face::Ds(Datastore::Running), _) => Source::Written,
+        (Face::Ds(Datastore::Intended), _) | (Face::Rests, Content::Config) => Source::One(Store::Config),
+        (Face::Rests, Content::NonConfig) => Source::One(Store::Operational),
+        (Face::Ds(Datastore::Operational), _) | (Face::Rests, Content::All) => Source::Both,
+    }
+}
+
+fn whole(snapshot: &Snapshot, store: Store) -> Arc<Fields> {
+    let layers = snapshot.layers(store);
+    merge_layers(&layers.input, &layers.derived)
+}
+
+fn everything(snapshot: &Snapshot) -> Arc<Fields> {
+    merge_layers(&whole(snapshot, Store::Config), &whole(snapshot, Store::Operational))
 }
 
 fn both(snapshot: &Snapshot, path: &DataPath) -> Option<Node> {
-    let whole = |store| {
-        let layers = snapshot.layers(store);
-        merge_layers(&layers.input, &layers.derived)
-    };
-    let (config, operational) = (whole(Store::Config), whole(Store::Operational));
     if path.steps.is_empty() {
-        return Some(Node::Container(merge_layers(&config, &operational)));
+        return Some(Node::Container(everything(snapshot)));
     }
-    get_merged(&config, &operational, path)
+    match (snapshot.read(Store::Config, path), snapshot.read(Store::Operational, path)) {
+        (Some(config), Some(operational)) => Some(unite(path, config, operational)),
+        (one, other) => one.or(other),
+    }
 }
 
-/// The revision of the last change in the resource; leafs and lists have that of what holds them.
-fn etag(snapshot: &Snapshot, path: &DataPath, node: &Node) -> String {
-    let modified =
-        |node: &Node| if let Node::Container(fields) = node { Some(fields.modified) } else { None };
-    let own = modified(node);
-    let above = || {
-        let parent = path.parent()?;
-        [Store::Config, Store::Operational]
-            .iter()
-            .filter_map(|store| modified(&snapshot.read(*store, &parent)?))
-            .max()
+/// Two nodes of one place as one: each alone in a tree, and these united.
+fn unite(path: &DataPath, config: Node, operational: Node) -> Node {
+    match (&config, &operational) {
+        (Node::Container(a), Node::Container(b)) => Node::Container(merge_layers(a, b)),
+        _ => {
+            let Some(id) = path.last_node() else { return config };
+            let alone = |node: Node| Arc::new(Fields::of(vec![(id, node)]));
+            let at = DataPath::root().child(id);
+            let kept = config.clone();
+            get_merged(&alone(config), &alone(operational), &at).unwrap_or(kept)
+        }
+    }
+}
+
+/// When the answer last changed, as far as tags go, and whether that is all of it.
+fn stamp(snapshot: &Snapshot, source: Source, path: &DataPath) -> (Option<Stamp>, bool) {
+    match source {
+        Source::Written => (
+            snapshot.stamp(Store::Config, path).map(|stamp| Stamp { derived: Default::default(), ..stamp }),
+            true,
+        ),
+        Source::One(store) => (snapshot.stamp(store, path), true),
+        Source::Both => {
+            let operational = snapshot.stamp(Store::Operational, path).filter(|stamp| stamp.latest().0 > 0);
+            match snapshot.stamp(Store::Config, path) {
+                Some(stamp) => (Some(stamp), operational.is_none()),
+                None => (operational, true),
+            }
+        }
+    }
+}
+
+/// The default of an absent leaf; asked for trimmed or explicit data, it is not there.
+fn default_of(snapshot: &Snapshot, source: Source, path: &DataPath, query: &ReadQuery) -> Option<Node> {
+    if query.no_defaults {
+        return None;
+    }
+    let id = path.last_node()?;
+    let config = snapshot.schema.node(id).config;
+    let store = match source {
+        Source::One(store) => store,
+        Source::Both if !config => Store::Operational,
+        Source::Written | Source::Both => Store::Config,
     };
-    format!("\"{:x}\"", own.or_else(above).unwrap_or(snapshot.revision.0))
+    if config != (store == Store::Config) {
+        return None;
+    }
+    default_in_use(snapshot.schema, &whole(snapshot, store), path).map(Node::Leaf)
+}
+
+impl Found {
+    fn turn_page(&mut self) -> Result<(), Problems> {
+        let (false, Some(id)) = (self.query.page.is_all(), self.path.last_node()) else { return Ok(()) };
+        let schema = self.snapshot.schema;
+        let part = self.query.page.of(schema, id, &self.node).map_err(|error| {
+            Problem::new("invalid-value", error.to_string()).at(self.path.display(schema))
+        })?;
+        self.node = part.node;
+        self.remaining = Some(part.remaining);
+        self.next = part.next.map(|key| {
+            let text = DataPath::root().entry(id, key).to_rfc8040(schema);
+            text.split_once('=').map_or(String::new(), |(_, key)| key.to_owned())
+        });
+        Ok(())
+    }
+
+    /// Writes the answer as JSON. With a sink, piece by piece; false: the sink has seen enough.
+    pub fn write(&self, out: &mut Vec<u8>, sink: Option<&mut Sink<'_>>) -> bool {
+        let schema = self.snapshot.schema;
+        if self.query.selection.is_whole() && !self.query.with_origin && !self.defaulted {
+            return json::write_view(schema, &self.path, &self.node, &Whole, out, sink);
+        }
+        let root = match self.query.selection.defaults {
+            WithDefaults::ReportAll | WithDefaults::ReportAllTagged => everything(&self.snapshot),
+            WithDefaults::Explicit | WithDefaults::Trim => Arc::default(),
+        };
+        let layers = [Store::Config, Store::Operational].map(|store| self.snapshot.layers(store));
+        let origins = self.query.with_origin.then(|| {
+            Origins::new([
+                (Origin::Intended, &layers[0].input),
+                (Origin::System, &layers[0].derived),
+                (Origin::Learned, &layers[1].input),
+                (Origin::System, &layers[1].derived),
+            ])
+        });
+        let mut view = Selected::new(schema, &self.query.selection, &self.path, &root, origins);
+        if self.defaulted {
+            view = view.defaulted();
+        }
+        json::write_view(schema, &self.path, &self.node, &view, out, sink)
+    }
 }

@@ -1,17 +1,20 @@
 //! POST, PUT, PATCH and DELETE: each is one transaction of one edit.
 
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 
 use super::face::Face;
-use super::{App, Problem, Problems};
-use crate::datastore::{Edit, Operation, Store, Transaction};
-use crate::schema::{DataPath, json};
+use super::query::Insert;
+use super::{App, Problem, Problems, conditions, query};
+use crate::datastore::{Edit, Operation, Revision, Store, Transaction};
+use crate::schema::{DataPath, Node, Position, Schema, json, user_ordered};
 
 /// A write that was carried out.
 pub struct Written {
     pub status: StatusCode,
     /// Where a new resource is.
     pub location: Option<String>,
+    /// What was written, and the revision that did it; none for what is gone.
+    pub resource: Option<(DataPath, Revision)>,
 }
 
 /// The four ways to write.
@@ -23,55 +26,64 @@ pub enum Method {
     Delete,
 }
 
+/// What is asked.
+pub struct Request<'a> {
+    pub user: &'a str,
+    pub face: Face,
+    pub method: Method,
+    pub path: DataPath,
+    pub headers: &'a HeaderMap,
+    pub query: Option<&'a str>,
+    pub body: &'a [u8],
+}
+
 /// # Errors
 /// Everything that is wrong with the request, or that the datastore refuses.
-pub async fn write(
-    app: &App,
-    user: &str,
-    face: Face,
-    method: Method,
-    path: DataPath,
-    body: &[u8],
-) -> Result<Written, Problems> {
-    if face == Face::Legacy(Store::Operational) {
-        let message = "operational data are what switches and renderers report; write configuration under /restconf/config";
-        return Err(Problem::new("operation-not-supported", message).into());
-    }
+pub async fn write(app: &App, request: Request<'_>) -> Result<Written, Problems> {
+    let Request { user, face, method, path, headers, query, body } = request;
     let schema = app.datastore.snapshot().schema;
-    let there = |path: &DataPath| app.datastore.snapshot().written(Store::Config, path).is_some();
+    let insert = match method {
+        Method::Post | Method::Put => query::insert(schema, face, query)?,
+        Method::Patch | Method::Delete => {
+            query::none(query)?;
+            None
+        }
+    };
+    let preconditions = conditions::of_write(headers, &app.datastore, Store::Config, &path)?;
+    let there = |path: &DataPath| app.datastore.snapshot().stamp(Store::Config, path).is_some();
     let (operation, path, node) = match method {
         Method::Post => {
-            if !path.steps.is_empty()
-                && app.datastore.snapshot().read(Store::Config, &path).is_none()
-                && is_entry(&path)
-            {
+            if is_entry(&path) && !there(&path) {
                 return Err(Problem::missing(path.display(schema)).into());
             }
             let (child, node) = json::parse_child(schema, &path, body, face.mode())?;
             (Operation::Create, child, Some(node))
         }
         Method::Put => {
-            (Operation::Replace, path.clone(), Some(json::parse_resource(schema, &path, body, face.mode())?))
+            let node = json::parse_resource(schema, &path, body, face.mode())?;
+            keep_from_wiping(&path, &node, !preconditions.is_empty())?;
+            (Operation::Replace, path, Some(node))
         }
         Method::Patch => {
             let node = json::parse_resource(schema, &path, body, face.mode())?;
-            if is_entry(&path) && app.datastore.snapshot().read(Store::Config, &path).is_none() {
+            if is_entry(&path) && !there(&path) {
                 return Err(Problem::missing(path.display(schema)).into());
             }
             (Operation::Merge, path, Some(node))
         }
         Method::Delete if path.steps.is_empty() => {
-            return Err(
-                Problem::new("operation-not-supported", "the datastore itself cannot be deleted").into()
-            );
+            let message = "the datastore itself cannot be deleted";
+            return Err(Problem::new("operation-not-supported", message)
+                .with_allow(face.methods(true))
+                .into());
         }
         Method::Delete => (Operation::Delete, path, None),
     };
-    let existed = path.steps.is_empty() || there(&path);
-    let location = (method == Method::Post || method == Method::Put && !existed)
-        .then(|| format!("/rests/data/{}", path.to_rfc8040(schema)));
-    let edit = Edit { store: Store::Config, operation, path, node };
-    let committed = app.datastore.commit(Transaction::new(user, vec![edit])).await?;
+    let position = insert.map(|insert| position(schema, &path, insert)).transpose()?;
+    let at = path.clone();
+    let edit = Edit { store: Store::Config, operation, path, node, position };
+    let transaction = Transaction::new(user, vec![edit]).if_all(preconditions);
+    let committed = app.datastore.commit(transaction).await?;
     let created = committed.created.first().copied().unwrap_or_default();
     let status = match method {
         Method::Post => face.posted(),
@@ -79,10 +91,52 @@ pub async fn write(
         Method::Put | Method::Patch => face.replaced(),
         Method::Delete => face.deleted(),
     };
-    Ok(Written { status, location: location.filter(|_| created || method == Method::Post) })
+    let location =
+        (created && matches!(method, Method::Post | Method::Put)).then(|| face.location(schema, &at));
+    let resource = (method != Method::Delete).then_some((at, committed.revision));
+    Ok(Written { status, location, resource })
 }
 
 /// A list entry: PATCH never makes one.
 fn is_entry(path: &DataPath) -> bool {
     path.steps.last().is_some_and(|step| step.key.is_some())
+}
+
+/// An empty datastore would take everything away: that must have been read before.
+fn keep_from_wiping(path: &DataPath, node: &Node, conditional: bool) -> Result<(), Problems> {
+    let empty = matches!(node, Node::Container(fields) if fields.is_empty());
+    if path.steps.is_empty() && empty && !conditional {
+        let message = "this would delete the whole configuration; if that is meant, send the datastore's ETag with If-Match";
+        return Err(Problem::new("operation-failed", message).at("/").into());
+    }
+    Ok(())
+}
+
+/// Where a query wants the entry at `path`.
+///
+/// # Errors
+/// When the list is not ordered by the user, or the point is in another list.
+pub fn position(schema: &Schema, path: &DataPath, insert: Insert) -> Result<Position, Problems> {
+    let ordered = path.steps.last().filter(|step| step.key.is_some() && user_ordered(schema, step.node));
+    if ordered.is_none() {
+        let message = "insert is for entries of lists and leaf-lists that are ordered by the user";
+        return Err(Problem::new("invalid-value", message).at(path.display(schema)).into());
+    }
+    let key = |point: DataPath| {
+        let beside = point.parent() == path.parent() && point.last_node() == path.last_node();
+        point.steps.last().and_then(|step| step.key.clone()).filter(|_| beside).ok_or_else(|| {
+            let message = format!(
+                "point {} is not an entry of the list that {} is in",
+                point.display(schema),
+                path.display(schema)
+            );
+            Problems::from(Problem::new("invalid-value", message).at(path.display(schema)))
+        })
+    };
+    Ok(match insert {
+        Insert::First => Position::First,
+        Insert::Last => Position::Last,
+        Insert::Before(point) => Position::Before(key(point)?),
+        Insert::After(point) => Position::After(key(point)?),
+    })
 }

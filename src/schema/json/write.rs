@@ -1,38 +1,40 @@
 //! Writing.
 
 use crate::schema::lexical::{JsonForm, text_of};
+use crate::schema::select::{Marks, View, Whole};
 use crate::schema::{DataPath, Fields, Kind, ModuleId, Node, Schema, SchemaId, Type, Value};
+
+/// Takes what has been written so far; false ends the writing.
+pub type Sink<'a> = dyn FnMut(&mut Vec<u8>) -> bool + 'a;
+
+/// The buffer is handed to the sink when it has grown to so many bytes.
+pub const CHUNK: usize = 64 * 1024;
 
 /// The children of `parent` (`None`: of the datastore) as one JSON object, appended to `out`.
 pub fn write(schema: &Schema, parent: Option<SchemaId>, fields: &Fields, out: &mut Vec<u8>) {
-    Writer { schema, out }.object(parent.map(|id| schema.node(id).module), fields);
+    Writer::new(schema, out).object(parent.map(|id| schema.node(id).module), fields, &Whole);
 }
 
 /// A resource with the framing of RFC 8040: one qualified member; a list entry is an array of one. The empty path
 /// is `{"ietf-restconf:data": {…}}`.
 pub fn write_resource(schema: &Schema, path: &DataPath, node: &Node, out: &mut Vec<u8>) {
-    let mut writer = Writer { schema, out };
-    let Some(last) = path.steps.last() else {
-        writer.out.extend_from_slice(br#"{"ietf-restconf:data":"#);
-        if let Node::Container(fields) = node {
-            writer.object(None, fields);
-        } else {
-            writer.out.extend_from_slice(b"{}");
-        }
-        writer.out.push(b'}');
-        return;
-    };
-    writer.out.push(b'{');
-    writer.name(None, last.node);
-    let in_array = last.key.is_some();
-    if in_array {
-        writer.out.push(b'[');
-    }
-    writer.node(last.node, node);
-    if in_array {
-        writer.out.push(b']');
-    }
-    writer.out.push(b'}');
+    Writer::new(schema, out).resource(path, node, &Whole);
+}
+
+/// The part of a resource that a view shows, framed in the same way. With a sink the buffer is handed over whenever
+/// it is full and once more at the end, so that its size has a bound; false: the sink has seen enough.
+pub fn write_view<V: View>(
+    schema: &Schema,
+    path: &DataPath,
+    node: &Node,
+    view: &V,
+    out: &mut Vec<u8>,
+    sink: Option<&mut Sink<'_>>,
+) -> bool {
+    let mut writer = Writer { schema, out, sink, stopped: false };
+    writer.resource(path, node, view);
+    writer.hand_over();
+    !writer.stopped
 }
 
 /// The reply of an RPC or action: `{"module:output": {…}}`. For a notification, [`write`] the children of `None` with
@@ -49,55 +51,146 @@ pub fn write_input(schema: &Schema, operation: SchemaId, input: &Fields, out: &m
 fn write_part(schema: &Schema, operation: SchemaId, part: &str, fields: &Fields, out: &mut Vec<u8>) {
     let module = schema.node(operation).module;
     out.extend_from_slice(format!("{{\"{}:{part}\":", schema.module(module).name).as_bytes());
-    Writer { schema, out }.object(Some(module), fields);
+    Writer::new(schema, out).object(Some(module), fields, &Whole);
     out.push(b'}');
 }
 
-struct Writer<'a> {
+struct Writer<'a, 's> {
     schema: &'a Schema,
     out: &'a mut Vec<u8>,
+    sink: Option<&'a mut Sink<'s>>,
+    stopped: bool,
 }
 
-impl Writer<'_> {
-    /// `above` is the module of the parent: names of other modules are qualified.
-    fn object(&mut self, above: Option<ModuleId>, fields: &Fields) {
-        self.out.push(b'{');
-        for (at, (id, node)) in fields.children.iter().enumerate() {
-            if at > 0 {
-                self.out.push(b',');
+impl<'a> Writer<'a, '_> {
+    fn new(schema: &'a Schema, out: &'a mut Vec<u8>) -> Self {
+        Writer { schema, out, sink: None, stopped: false }
+    }
+}
+
+impl Writer<'_, '_> {
+    fn resource<V: View>(&mut self, path: &DataPath, node: &Node, view: &V) {
+        let Some(last) = path.steps.last() else {
+            self.out.extend_from_slice(br#"{"ietf-restconf:data":"#);
+            if let Node::Container(fields) = node {
+                self.object(None, fields, view);
+            } else {
+                self.out.extend_from_slice(b"{}");
             }
-            self.name(above, *id);
-            self.node(*id, node);
+            self.out.push(b'}');
+            return;
+        };
+        self.out.push(b'{');
+        self.name(None, last.node);
+        let in_array = last.key.is_some();
+        if in_array {
+            self.out.push(b'[');
+        }
+        self.node(last.node, node, view);
+        if in_array {
+            self.out.push(b']');
+        }
+        if !matches!(node, Node::Container(_)) {
+            self.marks(None, last.node, node, view.marks());
         }
         self.out.push(b'}');
     }
 
+    /// `above` is the module of the parent: names of other modules are qualified.
+    fn object<V: View>(&mut self, above: Option<ModuleId>, fields: &Fields, view: &V) {
+        self.out.push(b'{');
+        let mut first = true;
+        let own = view.marks();
+        if !own.is_empty() {
+            self.out.extend_from_slice(b"\"@\":");
+            self.mark(own);
+            first = false;
+        }
+        view.members(self.schema, fields, |id, node, inner| {
+            if !first {
+                self.out.push(b',');
+            }
+            first = false;
+            self.name(above, id);
+            self.node(id, node, inner);
+            if !matches!(node, Node::Container(_)) {
+                self.marks(above, id, node, inner.marks());
+            }
+        });
+        self.out.push(b'}');
+    }
+
+    /// The metadata of a leaf or leaf-list, as a member beside it (RFC 7952 section 5.2).
+    fn marks(&mut self, above: Option<ModuleId>, id: SchemaId, node: &Node, marks: Marks) {
+        if marks.is_empty() {
+            return;
+        }
+        self.out.extend_from_slice(b",\"@");
+        self.bare_name(above, id);
+        self.out.extend_from_slice(b"\":");
+        match node {
+            Node::LeafList(values) => self.array(values.iter(), |writer, _| writer.mark(marks)),
+            _ => self.mark(marks),
+        }
+    }
+
+    fn mark(&mut self, marks: Marks) {
+        self.out.push(b'{');
+        let mut first = true;
+        marks.each(|module, name, value| {
+            let comma = if first { "" } else { "," };
+            first = false;
+            let quote = if value == "true" { "" } else { "\"" };
+            self.out
+                .extend_from_slice(format!("{comma}\"{module}:{name}\":{quote}{value}{quote}").as_bytes());
+        });
+        self.out.push(b'}');
+    }
+
     fn name(&mut self, above: Option<ModuleId>, id: SchemaId) {
-        let node = self.schema.node(id);
         self.out.push(b'"');
+        self.bare_name(above, id);
+        self.out.extend_from_slice(b"\":");
+    }
+
+    fn bare_name(&mut self, above: Option<ModuleId>, id: SchemaId) {
+        let node = self.schema.node(id);
         if above != Some(node.module) {
             self.out.extend_from_slice(self.schema.module(node.module).name.as_bytes());
             self.out.push(b':');
         }
         self.out.extend_from_slice(node.name.as_bytes());
-        self.out.extend_from_slice(b"\":");
     }
 
-    fn node(&mut self, id: SchemaId, node: &Node) {
+    fn node<V: View>(&mut self, id: SchemaId, node: &Node, view: &V) {
         let module = self.schema.node(id).module;
         match node {
-            Node::Container(fields) => self.object(Some(module), fields),
-            Node::List(list) => {
-                self.array(list.iter(), |writer, (_, entry)| writer.object(Some(module), entry));
-            }
+            Node::Container(fields) => self.object(Some(module), fields, view),
+            Node::List(list) => self.array(list.iter(), |writer, (key, entry)| {
+                view.entry(writer.schema, key, |view| writer.object(Some(module), entry, view));
+                if writer.out.len() >= CHUNK {
+                    writer.hand_over();
+                }
+            }),
             Node::Leaf(value) => self.value(id, value),
             Node::LeafList(values) => self.array(values.iter(), |writer, value| writer.value(id, value)),
+        }
+    }
+
+    fn hand_over(&mut self) {
+        if let Some(sink) = &mut self.sink
+            && !sink(self.out)
+        {
+            self.stopped = true;
         }
     }
 
     fn array<T>(&mut self, items: impl Iterator<Item = T>, mut each: impl FnMut(&mut Self, T)) {
         self.out.push(b'[');
         for (at, item) in items.enumerate() {
+            if self.stopped {
+                return;
+            }
             if at > 0 {
                 self.out.push(b',');
             }

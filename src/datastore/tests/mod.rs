@@ -1,5 +1,7 @@
 //! Cases and laws of the datastore.
 
+mod order;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
@@ -15,7 +17,7 @@ fn edit(store: Store, operation: Operation, path: &str, value: Option<&str>) -> 
     let path = DataPath::parse_rfc8040(schema, path).unwrap();
     let node =
         value.map(|text| json::parse_resource(schema, &path, text.as_bytes(), json::Mode::Lenient).unwrap());
-    Edit { store, operation, path, node }
+    Edit::new(store, operation, path, node)
 }
 
 fn uid(number: u8) -> String {
@@ -258,7 +260,7 @@ proptest! {
                         Operation::Create if map.contains_key(number) => return None,
                         Operation::Delete if !map.contains_key(number) => return None,
                         Operation::Create | Operation::Replace | Operation::Merge => map.insert(*number, name.clone()),
-                        Operation::Delete | Operation::Remove => map.remove(number),
+                        Operation::Delete | Operation::Remove | Operation::Move => map.remove(number),
                     };
                     Some(map)
                 });

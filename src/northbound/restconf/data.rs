@@ -1,0 +1,166 @@
+//! Requests on data resources: from HTTP to `read` and `write`, and back.
+
+use axum::body::{Body, Bytes};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+use super::conditions::{self, Verdict};
+use super::face::Face;
+use super::media::{self, BodyKind, Encoding};
+use super::read::{self, Found};
+use super::{App, Problem, Problems, answer, query, stream, write};
+use crate::datastore::{Stamp, Store};
+
+/// Answers up to so many bytes are made in one piece; longer ones are sent while they are made.
+pub const ONE_PIECE: usize = 256 * 1024;
+
+/// Answers a request on the data below a face's root.
+///
+/// # Errors
+/// Whatever is wrong with it.
+pub async fn handle(
+    app: &App,
+    user: &str,
+    face: Face,
+    raw: &str,
+    parts: &Parts,
+    body: Body,
+) -> Result<Response<Body>, Problems> {
+    let method = match parts.method {
+        Method::GET | Method::HEAD => return get(app, face, raw, parts),
+        Method::OPTIONS => {
+            let path = face.path(app.datastore.snapshot().schema, raw)?;
+            return Ok(answer::allow(face.methods(path.steps.is_empty())));
+        }
+        Method::POST => write::Method::Post,
+        Method::PUT => write::Method::Put,
+        Method::PATCH => write::Method::Patch,
+        Method::DELETE => write::Method::Delete,
+        _ => return Err(answer::not_allowed(&parts.method, face.methods(raw.trim_matches('/').is_empty()))),
+    };
+    let path = face.path(app.datastore.snapshot().schema, raw)?;
+    if !face.is_writable() {
+        let message = match face {
+            Face::Legacy(_) => {
+                "operational data are what switches and renderers report; write configuration under /restconf/config"
+            }
+            _ => "this datastore follows from ietf-datastores:running; write there",
+        };
+        let methods = face.methods(path.steps.is_empty());
+        return Err(Problem::new("operation-not-supported", message).with_allow(methods).into());
+    }
+    let body = match method {
+        write::Method::Delete => Bytes::new(),
+        _ => match media::of_body(&parts.headers)? {
+            BodyKind::Data(Encoding::Json) => whole(app, body).await?,
+        },
+    };
+    let (headers, query) = (&parts.headers, parts.uri.query());
+    let request = write::Request { user, face, method, path, headers, query, body: &body };
+    let written = write::write(app, request).await?;
+    Ok(done(app, written))
+}
+
+/// The answer to a write, with the tag of what is there now unless somebody else has been there since.
+fn done(app: &App, written: write::Written) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = written.status;
+    let headers = response.headers_mut();
+    if let Some(location) = written.location.and_then(|location| HeaderValue::from_str(&location).ok()) {
+        headers.insert(header::LOCATION, location);
+    }
+    if let Some((path, revision)) = written.resource
+        && let Some(stamp) = app.datastore.snapshot().stamp(Store::Config, &path)
+        && stamp.latest() <= revision
+    {
+        validators(app, stamp, "", headers);
+    }
+    response
+}
+
+/// `ETag` and `Last-Modified`.
+fn validators(app: &App, stamp: Stamp, suffix: &str, headers: &mut HeaderMap) {
+    if let Ok(tag) = HeaderValue::from_str(&conditions::etag(stamp, suffix)) {
+        headers.insert(header::ETAG, tag);
+    }
+    let modified = httpdate::fmt_http_date(app.datastore.time_of(stamp.latest()));
+    if let Ok(modified) = HeaderValue::from_str(&modified) {
+        headers.insert(header::LAST_MODIFIED, modified);
+    }
+}
+
+fn get(app: &App, face: Face, raw: &str, parts: &Parts) -> Result<Response<Body>, Problems> {
+    let snapshot = app.datastore.snapshot();
+    let path = face.path(snapshot.schema, raw)?;
+    let media = media::of_answer(&parts.headers, face)?;
+    let query = query::read(snapshot.schema, face, &path, parts.uri.query())?;
+    let found = read::read(snapshot, face, path, query)?;
+    let mut response = Response::new(Body::empty());
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(header::VARY, HeaderValue::from_static("accept"));
+    if let Some(stamp) = found.stamp {
+        let suffix = media.suffix();
+        validators(app, stamp, suffix, headers);
+        let tag = conditions::etag(stamp, suffix);
+        let modified = app.datastore.time_of(stamp.latest());
+        match conditions::of_read(&parts.headers, Some(&tag), modified, found.fresh)? {
+            Verdict::Send => {}
+            Verdict::NotModified => {
+                *response.status_mut() = StatusCode::NOT_MODIFIED;
+                return Ok(response);
+            }
+            Verdict::Failed => {
+                let message = "the resource is not as the precondition wants it; read it again without one";
+                return Err(Problem::new("operation-failed", message).into());
+            }
+        }
+    }
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media.name));
+    pages(&found, parts, headers);
+    fill(&mut response, found, parts.method == Method::HEAD);
+    Ok(response)
+}
+
+/// Where the next page is (RFC 8288), and how much is behind this one.
+fn pages(found: &Found, parts: &Parts, headers: &mut HeaderMap) {
+    let Some(remaining) = found.remaining else { return };
+    headers.insert("x-remaining", HeaderValue::from(remaining));
+    let Some(next) = &found.next else { return };
+    let kept = parts.uri.query().unwrap_or_default().split('&');
+    let kept: Vec<&str> = kept
+        .filter(|pair| !pair.is_empty() && !pair.starts_with("cursor=") && !pair.starts_with("offset="))
+        .collect();
+    let link = format!("<{}?{}&cursor={next}>; rel=\"next\"", parts.uri.path(), kept.join("&"));
+    if let Ok(link) = HeaderValue::from_str(&link) {
+        headers.insert(header::LINK, link);
+    }
+}
+
+/// Puts the data into the response: at once if they are few, else piece by piece.
+fn fill(response: &mut Response<Body>, found: Found, head: bool) {
+    let mut out = Vec::new();
+    let complete = found.write(&mut out, Some(&mut |out| out.len() < ONE_PIECE));
+    if complete {
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(out.len()));
+    }
+    *response.body_mut() = match (head, complete) {
+        (true, _) => Body::empty(),
+        (false, true) => Body::from(out),
+        (false, false) => stream::body(found),
+    };
+}
+
+/// The whole body of a request, if it is not too long.
+async fn whole(app: &App, body: Body) -> Result<Bytes, Problems> {
+    match Limited::new(body, app.body_limit).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => {
+            let message = format!("the body is longer than {} bytes; send it in parts", app.body_limit);
+            Err(Problem::new("too-big", message).into())
+        }
+        Err(error) => Err(Problem::new("malformed-message", format!("the body ended early: {error}")).into()),
+    }
+}

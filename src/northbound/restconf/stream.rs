@@ -1,0 +1,75 @@
+//! Long answers, sent while they are made: the tree is walked on a thread of its own, over a snapshot that does not change,
+//! and waits when the client is slow.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use http_body::Frame;
+use tokio::sync::mpsc;
+
+use super::read::Found;
+use crate::schema::json::CHUNK;
+
+/// Pieces that wait for the client at most; each is a little more than [`CHUNK`].
+const WAITING: usize = 4;
+/// A client that takes nothing for so long is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+enum Piece {
+    Data(Bytes),
+    /// All has been sent. Without it the answer is cut off, and the client is told.
+    End,
+}
+
+/// The body of a long answer.
+pub fn body(found: Found) -> Body {
+    let (pieces, inbox) = mpsc::channel(WAITING);
+    let runtime = tokio::runtime::Handle::current();
+    tokio::task::spawn_blocking(move || {
+        let send = |piece| runtime.block_on(pieces.send_timeout(piece, PATIENCE)).is_ok();
+        let mut out = Vec::with_capacity(CHUNK + CHUNK / 4);
+        let complete = found.write(
+            &mut out,
+            Some(&mut |out| {
+                let next = Vec::with_capacity(CHUNK + CHUNK / 4);
+                send(Piece::Data(Bytes::from(std::mem::replace(out, next))))
+            }),
+        );
+        if complete {
+            send(Piece::End);
+        }
+    });
+    Body::new(Pieces { inbox, ended: false })
+}
+
+struct Pieces {
+    inbox: mpsc::Receiver<Piece>,
+    ended: bool,
+}
+
+impl HttpBody for Pieces {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        self.inbox.poll_recv(context).map(|piece| match piece {
+            Some(Piece::Data(bytes)) => Some(Ok(Frame::data(bytes))),
+            Some(Piece::End) => {
+                self.ended = true;
+                None
+            }
+            None => {
+                self.ended = true;
+                Some(Err(std::io::Error::other("the answer was cut off")))
+            }
+        })
+    }
+}

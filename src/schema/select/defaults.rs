@@ -1,0 +1,64 @@
+//! Default values in use: RFC 7950 section 7.6.1.
+
+use std::sync::Arc;
+
+use super::super::data::{Fields, Node};
+use super::super::ir::{Kind, Schema, SchemaId};
+use super::super::path::{DataPath, Step};
+use super::super::rules::RuleKind;
+use super::super::tree::get_ref;
+use super::super::value::Value;
+use super::super::xpath::{Eval, Place, check};
+
+/// The default that is in use at the path of a leaf that is not there: its parent exists, its case is chosen, its
+/// `when` holds.
+pub fn default_in_use(schema: &Schema, root: &Arc<Fields>, path: &DataPath) -> Option<Value> {
+    let leaf = path.last_node()?;
+    let value = schema.rules().ok()?.default_of(leaf)?;
+    let parent = path.parent()?;
+    let empty = Arc::default();
+    let fields = match get_ref(root, &parent).map(|node| node.to_node()) {
+        Some(Node::Container(fields)) => fields,
+        Some(_) => return None,
+        None if implied(schema, root, &parent) => empty,
+        None => return None,
+    };
+    (case_chosen(schema, &fields, leaf) && possible(schema, root, &parent, leaf)).then(|| value.clone())
+}
+
+/// Non-presence containers below something that exists are always there.
+fn implied(schema: &Schema, root: &Arc<Fields>, path: &DataPath) -> bool {
+    let Some(Step { node, key }) = path.steps.last() else { return true };
+    if key.is_some() || !matches!(schema.node(*node).kind, Kind::Container { presence: false }) {
+        return false;
+    }
+    let Some(above) = path.parent() else { return true };
+    let there = get_ref(root, &above).is_some() || implied(schema, root, &above);
+    there && possible(schema, root, &above, *node)
+}
+
+/// A node in a case has its default while something of that case is there, or while nothing of the choice is there and
+/// it is the default case.
+pub(super) fn case_chosen(schema: &Schema, fields: &Fields, id: SchemaId) -> bool {
+    let there = || fields.children.iter().flat_map(|(other, _)| &schema.node(*other).cases);
+    schema.node(id).cases.iter().all(|case| {
+        let by_default = schema.choices[case.choice as usize].default == Some(case.case as usize);
+        there().any(|other| other == case) || by_default && !there().any(|other| other.choice == case.choice)
+    })
+}
+
+/// Do the `when` conditions of a child hold, with its parent at `above`?
+pub(super) fn possible(schema: &Schema, root: &Arc<Fields>, above: &DataPath, child: SchemaId) -> bool {
+    let node = schema.node(child);
+    if node.whens.is_empty() {
+        return true;
+    }
+    let Ok(rules) = schema.rules() else { return true };
+    let parent = Place::at(root, above);
+    let place = parent.imagined(child);
+    rules.of(child).all(|rule| {
+        let RuleKind::When(number) = rule.kind else { return true };
+        let current = if node.whens[number].context_is_parent { &parent } else { &place };
+        check(&Eval { schema, defaults: &rules.defaults, module: node.module, current }, &rule.expr)
+    })
+}

@@ -1,0 +1,241 @@
+//! What each selection shows, on the models of `testing/lab.yang`.
+
+use std::sync::{Arc, LazyLock};
+
+use super::*;
+use crate::schema::json::{self, Mode};
+use crate::schema::{DataPath, Schema, load, tree};
+
+fn lab() -> &'static Schema {
+    static LAB: LazyLock<&'static Schema> =
+        LazyLock::new(|| load::load_from(&[("lab", include_str!("../testing/lab.yang"))]).unwrap());
+    *LAB
+}
+
+fn data() -> Arc<Fields> {
+    let text = br#"{"lab:lab":{"title":"a","speed":100,"mode":"slow","order":["z","a"],
+        "item":[{"name":"one","value":7,"note":"n","inner":{"deep":"d"},"part":[{"id":1,"text":"t"}]},{"name":"two","value":8}],
+        "pair":[{"first":"x","second":"y","value":"v"}]}}"#;
+    json::parse(lab(), None, text, Mode::Strict).unwrap()
+}
+
+/// What a selection shows of the resource at a path.
+fn shown(path: &str, depth: Option<u16>, fields: Option<&str>, defaults: WithDefaults) -> serde_json::Value {
+    let schema = lab();
+    let (root, path) = (data(), DataPath::parse_rfc8040(schema, path).unwrap());
+    let fields = fields.map(|text| FieldTree::parse(schema, path.last_node(), text, false).unwrap());
+    let selection = Selection { depth, fields, defaults };
+    let view = Selected::new(schema, &selection, &path, &root, None);
+    let mut out = Vec::new();
+    let node = tree::get(&root, &path).unwrap();
+    assert!(json::write_view(schema, &path, &node, &view, &mut out, None));
+    serde_json::from_slice(&out).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&out)))
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn depth_cuts_below_so_many_levels_and_keeps_keys() {
+    for (path, depth, wanted) in [
+        ("", 1, r#"{"ietf-restconf:data":{}}"#),
+        ("", 2, r#"{"ietf-restconf:data":{"lab:lab":{}}}"#),
+        ("lab:lab", 1, r#"{"lab:lab":{}}"#),
+        (
+            "lab:lab",
+            2,
+            r#"{"lab:lab":{"title":"a","speed":100,"mode":"slow","order":["z","a"],
+                "item":[{"name":"one"},{"name":"two"}],"pair":[{"first":"x","second":"y"}]}}"#,
+        ),
+        ("lab:lab/item=one", 1, r#"{"lab:item":[{"name":"one"}]}"#),
+        (
+            "lab:lab/item=one",
+            2,
+            r#"{"lab:item":[{"name":"one","value":7,"note":"n","inner":{},"part":[{"id":1}]}]}"#,
+        ),
+        ("lab:lab/item", 1, r#"{"lab:item":[{"name":"one"},{"name":"two"}]}"#),
+        ("lab:lab/title", 1, r#"{"lab:title":"a"}"#),
+    ] {
+        assert_eq!(
+            shown(path, Some(depth), None, WithDefaults::Explicit),
+            json(wanted),
+            "{path} depth {depth}"
+        );
+    }
+}
+
+#[test]
+fn fields_shows_what_is_named_with_the_keys_on_the_way() {
+    for (path, fields, wanted) in [
+        ("lab:lab", "title", r#"{"lab:lab":{"title":"a"}}"#),
+        ("lab:lab", "title;mode", r#"{"lab:lab":{"title":"a","mode":"slow"}}"#),
+        ("lab:lab", "lab:title", r#"{"lab:lab":{"title":"a"}}"#),
+        ("lab:lab", "item/note", r#"{"lab:lab":{"item":[{"name":"one","note":"n"},{"name":"two"}]}}"#),
+        (
+            "lab:lab",
+            "item(note;part(text));title",
+            r#"{"lab:lab":{"title":"a","item":[{"name":"one","note":"n","part":[{"id":1,"text":"t"}]},{"name":"two"}]}}"#,
+        ),
+        (
+            "lab:lab",
+            "item/inner/deep;item/note",
+            r#"{"lab:lab":{"item":[{"name":"one","note":"n","inner":{"deep":"d"}},{"name":"two"}]}}"#,
+        ),
+        (
+            "lab:lab",
+            "item/inner;item/inner/deep",
+            r#"{"lab:lab":{"item":[{"name":"one","inner":{"deep":"d"}},{"name":"two"}]}}"#,
+        ),
+        ("lab:lab/item=one", "inner(deep)", r#"{"lab:item":[{"name":"one","inner":{"deep":"d"}}]}"#),
+        ("lab:lab/item", "value", r#"{"lab:item":[{"name":"one","value":7},{"name":"two","value":8}]}"#),
+        ("", "lab:lab/title", r#"{"ietf-restconf:data":{"lab:lab":{"title":"a"}}}"#),
+    ] {
+        assert_eq!(shown(path, None, Some(fields), WithDefaults::Explicit), json(wanted), "{path} {fields}");
+    }
+}
+
+#[test]
+fn depth_counts_from_what_fields_names() {
+    let at = |depth| shown("lab:lab", Some(depth), Some("item"), WithDefaults::Explicit);
+    assert_eq!(at(1), json(r#"{"lab:lab":{"item":[{"name":"one"},{"name":"two"}]}}"#));
+    let two = r#"{"lab:lab":{"item":[{"name":"one","value":7,"note":"n","inner":{},"part":[{"id":1}]},{"name":"two","value":8}]}}"#;
+    assert_eq!(at(2), json(two));
+}
+
+#[test]
+fn names_that_lead_nowhere_are_refused() {
+    let lab_lab = lab().resolve("/lab:lab");
+    for text in [
+        "",
+        ";",
+        "title;",
+        "title/x",
+        "item(",
+        "item()",
+        "item(note",
+        "item)",
+        "x:title",
+        "nothing",
+        "/title",
+        "item//note",
+        "item(note)x",
+    ] {
+        assert!(FieldTree::parse(lab(), Some(lab_lab), text, false).is_err(), "{text}");
+    }
+    assert!(FieldTree::parse(lab(), None, "lab", false).is_err(), "the top level wants modules");
+    let deep = format!("{}name{}", "item(".repeat(1000), ")".repeat(1000));
+    assert!(FieldTree::parse(lab(), Some(lab_lab), &deep, false).is_err());
+}
+
+#[test]
+fn each_mode_of_defaults_shows_what_rfc_6243_says() {
+    let at = |defaults| {
+        shown("lab:lab", Some(3), Some("title;speed;boost;limits;extras;port;tls-port;item(value)"), defaults)
+    };
+    assert_eq!(
+        at(WithDefaults::Explicit),
+        json(
+            r#"{"lab:lab":{"title":"a","speed":100,"item":[{"name":"one","value":7},{"name":"two","value":8}]}}"#
+        )
+    );
+    assert_eq!(
+        at(WithDefaults::Trim),
+        json(r#"{"lab:lab":{"title":"a","item":[{"name":"one"},{"name":"two","value":8}]}}"#)
+    );
+    assert_eq!(
+        at(WithDefaults::ReportAll),
+        json(
+            r#"{"lab:lab":{"title":"a","speed":100,"limits":{"low":1},"port":80,
+            "item":[{"name":"one","value":7},{"name":"two","value":8}]}}"#
+        )
+    );
+    assert_eq!(
+        at(WithDefaults::ReportAllTagged),
+        json(
+            r#"{"lab:lab":{"title":"a","speed":100,
+            "limits":{"low":1,"@low":{"ietf-netconf-with-defaults:default":true}},
+            "port":80,"@port":{"ietf-netconf-with-defaults:default":true},
+            "item":[{"name":"one","value":7},{"name":"two","value":8}]}}"#
+        )
+    );
+}
+
+#[test]
+fn a_default_is_in_use_where_its_parent_case_and_when_allow() {
+    let schema = lab();
+    let parse = |text: &str| json::parse(schema, None, text.as_bytes(), Mode::Strict).unwrap();
+    for (text, path, wanted) in [
+        ("{}", "lab:lab/speed", true),
+        ("{}", "lab:lab/limits/low", true),
+        ("{}", "lab:lab/limits/high", false),
+        ("{}", "lab:lab/extras/colour", false),
+        (r#"{"lab:lab":{"extras":{"size":1}}}"#, "lab:lab/extras/colour", true),
+        ("{}", "lab:lab/item=x/value", false),
+        (r#"{"lab:lab":{"item":[{"name":"x"}]}}"#, "lab:lab/item=x/value", true),
+        ("{}", "lab:lab/boost", false),
+        (r#"{"lab:lab":{"mode":"slow"}}"#, "lab:lab/boost", false),
+        (r#"{"lab:lab":{"mode":"fast"}}"#, "lab:lab/boost", true),
+        ("{}", "lab:lab/port", true),
+        ("{}", "lab:lab/tls-port", false),
+        (r#"{"lab:lab":{"key":"k"}}"#, "lab:lab/port", false),
+        (r#"{"lab:lab":{"key":"k"}}"#, "lab:lab/tls-port", true),
+        ("{}", "lab:lab/title", false),
+    ] {
+        let path = DataPath::parse_rfc8040(schema, path).unwrap();
+        let found = default_in_use(schema, &parse(text), &path);
+        assert_eq!(found.is_some(), wanted, "{text} {}", path.display(schema));
+    }
+}
+
+#[test]
+fn pages_follow_each_other_without_gap_or_repetition() {
+    let schema = lab();
+    let names = |node: &Node| -> Vec<String> {
+        let list = node.as_list().unwrap();
+        list.iter().map(|(key, _)| key.values()[0].as_text().unwrap().to_owned()).collect()
+    };
+    for count in [0, 1, 5, 16, 17, 40] {
+        let entries: Vec<_> =
+            (0..count).map(|at| serde_json::json!({"name": format!("{at:03}"), "value": at % 7})).collect();
+        let body = serde_json::json!({"lab:lab": {"title": "t", "item": entries}}).to_string();
+        let root = json::parse(schema, None, body.as_bytes(), Mode::Strict).unwrap();
+        let id = schema.resolve("/lab:lab/item");
+        let Some(list) = tree::get(&root, &DataPath::parse_rfc8040(schema, "lab:lab/item").unwrap()) else {
+            assert_eq!(count, 0);
+            continue;
+        };
+        for direction in [Direction::Forwards, Direction::Backwards] {
+            let (mut page, mut all) = (Page { limit: Some(7), direction, ..Page::default() }, Vec::new());
+            loop {
+                let part = page.of(schema, id, &list).unwrap();
+                all.extend(names(&part.node));
+                assert_eq!(part.remaining, count - all.len());
+                match part.next {
+                    Some(next) => page.cursor = Some(next),
+                    None => break,
+                }
+            }
+            let mut wanted = names(&list);
+            if direction == Direction::Backwards {
+                wanted.reverse();
+            }
+            assert_eq!(all, wanted, "{count} {direction:?}");
+        }
+        let offset = Page { offset: count + 1, ..Page::default() };
+        assert_eq!(
+            offset.of(schema, id, &list),
+            Err(PageError::OffsetOutOfRange { offset: count + 1, length: count })
+        );
+        let sorted = Page { sort_by: Some(schema.resolve("/lab:lab/item/value")), ..Page::default() };
+        let part = sorted.of(schema, id, &list).unwrap();
+        let values: Vec<u64> = part
+            .node
+            .as_list()
+            .unwrap()
+            .iter()
+            .map(|(key, _)| key.values()[0].as_text().unwrap().parse::<u64>().unwrap() % 7)
+            .collect();
+        assert!(values.is_sorted(), "{values:?}");
+    }
+}

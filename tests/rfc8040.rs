@@ -1,0 +1,13 @@
+//! One case for each normative statement that is implemented: the RFC and its section stand in the name.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+#[path = "rfc8040/conditions.rs"]
+mod conditions;
+#[path = "rfc8040/ordered.rs"]
+mod ordered;
+#[path = "rfc8040/queries.rs"]
+mod queries;
+#[path = "rfc8040/streams.rs"]
+mod streams;

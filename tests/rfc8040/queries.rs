@@ -1,0 +1,151 @@
+//! Query parameters: RFC 8040 section 4.8, RFC 8527 section 3.2, list pagination.
+
+use serde_json::json;
+
+use crate::support::Server;
+
+const LAB: &str = "/rests/data/lab:lab";
+
+fn filled() -> Server {
+    let server = Server::lab();
+    let body = json!({"lab:lab": {"title": "t", "mode": "fast", "item": [
+        {"name": "one", "value": 7, "inner": {"deep": "d"}, "part": [{"id": 1, "text": "x"}]},
+        {"name": "two", "value": 9}]}});
+    assert_eq!(server.send("PUT", LAB, &body.to_string()).status, 201);
+    server
+}
+
+#[test]
+fn rfc8040_4_8_unknown_repeated_and_misplaced_parameters_are_400() {
+    let server = filled();
+    for (method, query, body) in [
+        ("GET", "colour=red", ""),
+        ("GET", "depth=1&depth=1", ""),
+        ("GET", "insert=first", ""),
+        ("GET", "point=/lab:lab", ""),
+        ("GET", "start-time=2026-01-01T00:00:00Z", ""),
+        ("HEAD", "colour=red", ""),
+        ("PUT", "depth=1", r#"{"lab:lab":{"title":"u"}}"#),
+        ("PUT", "content=config", r#"{"lab:lab":{"title":"u"}}"#),
+        ("PATCH", "insert=first", r#"{"lab:lab":{"title":"u"}}"#),
+        ("PATCH", "with-defaults=trim", r#"{"lab:lab":{"title":"u"}}"#),
+        ("POST", "fields=title", r#"{"lab:pair":[{"first":"a","second":"b"}]}"#),
+        ("DELETE", "depth=1", ""),
+    ] {
+        let before = server.state();
+        let answer = server.send(method, &format!("{LAB}?{query}"), body);
+        assert_eq!(answer.status, 400, "{method} {query}: {}", answer.body);
+        assert!(method == "HEAD" || answer.tag().as_deref() == Some("invalid-value"));
+        assert_eq!(server.state(), before);
+    }
+}
+
+#[test]
+fn rfc8040_4_8_1_content_chooses_between_configuration_and_state() {
+    let server = filled();
+    let get = |query: &str| server.send("GET", &format!("/rests/data?{query}"), "").json();
+    assert_eq!(get("content=config")["ietf-restconf:data"]["lab:lab"]["title"], "t");
+    assert_eq!(get("content=nonconfig")["ietf-restconf:data"]["lab:lab"], json!(null));
+    assert_eq!(get("content=all"), get(""), "all is the default");
+    assert_eq!(server.send("GET", &format!("{LAB}?content=nonconfig"), "").status, 404);
+}
+
+#[test]
+fn rfc8040_4_8_2_depth_limits_the_levels() {
+    let server = filled();
+    let get = |query: &str| server.send("GET", &format!("{LAB}?{query}"), "").json();
+    assert_eq!(get("depth=1"), json!({"lab:lab": {}}));
+    assert_eq!(get("depth=2")["lab:lab"]["item"], json!([{"name": "one"}, {"name": "two"}]));
+    assert_eq!(get("depth=unbounded"), get(""));
+    for wrong in ["0", "65536", "x", "", "-1", "1.5"] {
+        assert_eq!(server.send("GET", &format!("{LAB}?depth={wrong}"), "").status, 400, "{wrong}");
+    }
+}
+
+#[test]
+fn rfc8040_4_8_3_fields_selects_and_unknown_nodes_are_400() {
+    let server = filled();
+    let get = |query: &str| server.send("GET", &format!("{LAB}?fields={query}"), "");
+    assert_eq!(get("title").json(), json!({"lab:lab": {"title": "t"}}));
+    let nested = json!({"lab:lab": {"title": "t", "item": [{"name": "one", "inner": {"deep": "d"}}, {"name": "two"}]}});
+    assert_eq!(get("title;item(inner(deep))").json(), nested);
+    assert_eq!(get("title;item%28inner%2Fdeep%29").json(), nested, "encoded or not");
+    for wrong in ["", "nothing", "item(", "item/nothing", "title/x", "x:title", "item(value"] {
+        assert_eq!(get(wrong).status, 400, "{wrong}");
+    }
+}
+
+#[test]
+fn rfc8040_4_8_9_with_defaults_has_all_four_modes_and_explicit_is_basic() {
+    let server = filled();
+    let get =
+        |mode: &str| server.send("GET", &format!("{LAB}?with-defaults={mode}"), "").json()["lab:lab"].clone();
+    assert_eq!(get("explicit"), server.send("GET", LAB, "").json()["lab:lab"]);
+    assert_eq!(get("explicit")["speed"], json!(null));
+    assert_eq!(get("trim")["item"][0]["value"], json!(null));
+    let all = get("report-all");
+    assert_eq!(
+        (&all["speed"], &all["boost"], &all["limits"]["low"], &all["port"]),
+        (&json!(100), &json!(3), &json!(1), &json!(80))
+    );
+    assert_eq!((&all["extras"], &all["tls-port"]), (&json!(null), &json!(null)));
+    let tagged = get("report-all-tagged");
+    let default = json!({"ietf-netconf-with-defaults:default": true});
+    assert_eq!((&tagged["speed"], &tagged["@speed"]), (&json!(100), &default));
+    assert_eq!(tagged["item"][0]["@value"], json!(null), "what a client set is no default");
+    assert_eq!(server.send("GET", &format!("{LAB}?with-defaults=some"), "").status, 400);
+}
+
+#[test]
+fn rfc8040_3_5_4_an_absent_leaf_answers_with_its_default_in_use() {
+    let server = filled();
+    assert_eq!(server.send("GET", &format!("{LAB}/speed"), "").json(), json!({"lab:speed": 100}));
+    assert_eq!(server.send("GET", &format!("{LAB}/limits/low"), "").json(), json!({"lab:low": 1}));
+    let tagged = server.send("GET", &format!("{LAB}/speed?with-defaults=report-all-tagged"), "").json();
+    assert_eq!(tagged, json!({"lab:speed": 100, "@lab:speed": {"ietf-netconf-with-defaults:default": true}}));
+    assert_eq!(server.send("GET", &format!("{LAB}/tls-port"), "").status, 404, "its case is not chosen");
+    assert_eq!(server.send("GET", &format!("{LAB}/speed?with-defaults=trim"), "").status, 404);
+    assert_eq!(server.send("GET", &format!("{LAB}/item=three/value"), "").status, 404);
+}
+
+#[test]
+fn list_pagination_pages_through_a_list_and_is_refused_elsewhere() {
+    let server = Server::lab();
+    let items: Vec<_> = (0..25).map(|at| json!({"name": format!("n/{at:02}"), "value": 25 - at})).collect();
+    server.send("PUT", LAB, &json!({"lab:lab": {"item": items}}).to_string());
+    let names = |answer: &crate::support::Answer| -> Vec<String> {
+        let body = answer.json();
+        let all = body["lab:item"].as_array().unwrap().iter();
+        all.map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let (mut at, mut seen) = (format!("{LAB}/item?limit=10"), Vec::new());
+    loop {
+        let page = server.send("GET", &at, "");
+        assert_eq!(page.status, 200, "{}", page.body);
+        seen.extend(names(&page));
+        assert_eq!(page.header("x-remaining"), Some((25 - seen.len()).to_string().as_str()));
+        let Some(link) = page.header("link") else { break };
+        at = link.strip_prefix('<').and_then(|link| link.split_once(">; rel=\"next\"")).unwrap().0.to_owned();
+    }
+    assert_eq!(seen, (0..25).map(|at| format!("n/{at:02}")).collect::<Vec<_>>());
+    let get = |query: &str| server.send("GET", &format!("{LAB}/item?{query}"), "");
+    assert_eq!(names(&get("offset=23")), ["n/23", "n/24"]);
+    assert_eq!(names(&get("limit=2&direction=backwards")), ["n/24", "n/23"]);
+    assert_eq!(names(&get("limit=2&sort-by=value")), ["n/24", "n/23"]);
+    assert_eq!(get("limit=1&fields=value").json(), json!({"lab:item": [{"name": "n/00", "value": 25}]}));
+    for wrong in ["offset=26", "limit=0", "limit=x", "sort-by=inner", "cursor=gone", "direction=up"] {
+        assert_eq!(get(wrong).status, 400, "{wrong}");
+    }
+    for elsewhere in [LAB.to_owned(), format!("{LAB}/item=n%2F00"), "/rests/data".to_owned()] {
+        assert_eq!(server.send("GET", &format!("{elsewhere}?limit=1"), "").status, 400, "{elsewhere}");
+    }
+}
+
+#[test]
+fn the_older_root_takes_depth_and_fields_too() {
+    let server = filled();
+    let get = |query: &str| server.send("GET", &format!("/restconf/config/lab:lab?{query}"), "");
+    assert_eq!(get("depth=1").json(), json!({"lab:lab": {}}));
+    assert_eq!(get("fields=title").json(), json!({"lab:lab": {"title": "t"}}));
+    assert_eq!(get("content=config").status, 400);
+}
