@@ -53,6 +53,11 @@ TC1 The Operational Lists Show The Pod
     Resource Should Say    ${OPERATIONAL}/opendaylight-inventory:nodes/node/openflow:${dpn}/node-connector/openflow:${dpn}:${number}
     ...    "${port}"
 
+TC1 The Pod Says When Its Switch Has It
+    ${object}=    Resource Should Exist    ${OPERATIONAL}/coeus-status:objects/object/blue:p1
+    ${desired}=    Set Variable    ${object}[coeus-status:object][0][desired-revision]
+    Wait Until Keyword Succeeds    10 s    200 ms    Switch Should Have    1    ${desired}
+
 TC1 The Nodes Are Joined By A Tunnel Each Way
     ${one}=    Dpn Id    1
     ${two}=    Dpn Id    2
@@ -122,6 +127,11 @@ TC4 The Last Pod Of The Namespace Leaves Nothing
     END
 
 *** Keywords ***
+Switch Should Have
+    [Arguments]    ${node}    ${revision}
+    ${programmed}=    Switch Leaf    ${node}    programmed-revision
+    Should Be True    0 < int(${revision}) <= int(${programmed})
+
 Start Two Nodes
     Start Lab And Session    2
     Announce Node    1    10.11.1.0/24

@@ -27,6 +27,8 @@ struct Change {
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     entries: Vec<Change>,
+    /// Switches that hear of the revision even if nothing changes there.
+    told: Vec<Dpid>,
 }
 
 /// What stands where.
@@ -57,7 +59,7 @@ impl Difference {
     pub fn finish(self) -> Changes {
         if self.before.is_empty() {
             let came = |item| Change { before: None, after: Some(item) };
-            return Changes { entries: self.after.into_iter().map(came).collect() };
+            return Changes { entries: self.after.into_iter().map(came).collect(), told: Vec::new() };
         }
         let mut before: State = self.before.into_iter().map(|item| (AtPlace(item), ())).collect();
         let mut put = Vec::new();
@@ -72,14 +74,14 @@ impl Difference {
         let mut gone: Vec<Item> = before.into_keys().map(|AtPlace(item)| item).collect();
         gone.sort_by(Item::order);
         let gone = gone.into_iter().map(|item| Change { before: Some(item), after: None });
-        Changes { entries: gone.chain(put).collect() }
+        Changes { entries: gone.chain(put).collect(), told: Vec::new() }
     }
 }
 
 impl Changes {
     /// Nothing changes on any switch or derived layer.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.is_empty() && self.told.is_empty()
     }
 
     /// The changes of derived layers, taken out: what stays concerns switches.
@@ -98,9 +100,15 @@ impl Changes {
         edits
     }
 
+    /// These switches hear of the revision, too.
+    pub fn tell(&mut self, switches: impl Iterator<Item = Dpid>) {
+        self.told.extend(switches);
+    }
+
     /// The changes by switch.
     pub fn deltas(self) -> BTreeMap<Dpid, Delta> {
-        let mut deltas: BTreeMap<Dpid, Delta> = BTreeMap::new();
+        let mut deltas: BTreeMap<Dpid, Delta> =
+            self.told.into_iter().map(|dpid| (dpid, Delta::default())).collect();
         for change in self.entries {
             match (change.before, change.after) {
                 (_, Some(Item::Flow(dpid, flow))) => deltas.entry(dpid).or_default().put_flow(flow),

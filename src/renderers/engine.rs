@@ -98,6 +98,8 @@ impl datastore::Engine for Engine {
         edits.extend(changes.take_edits());
         let ids = self.pools.take_changes();
         edits.extend(self.id_nodes.entries(&ids));
+        // Every switch hears of the revision, since all dates are counted from it.
+        changes.tell(self.workshop.model.switches().map(|(dpid, _)| dpid));
         self.unpublished.push((snapshot.revision, changes));
         Derived { edits, ids }
     }

@@ -8,8 +8,8 @@
 //! |-----------|------------------------|----------------------------------------|
 //! | base      | the miss flows of all  | switch                                 |
 //! | coe       | (derived nodes)        | pod, interface, ELAN, VPN              |
-//! | interface | 0, 17, 220             | interface, switch (its tunnel port)    |
-//! | tunnel    | 36                     | ELAN on a switch, VPN on a switch      |
+//! | interface | 0, 17, 220             | interface, switch, port number         |
+//! | tunnel    | 36                     | ELAN or VPN on a switch, tunnel        |
 //! | elan      | 48, 50, 51, 52, 55     | interface, ELAN on a switch, chunk     |
 //! | vpn       | 19, 21                 | interface, VPN on a switch, gateway    |
 //! | arp       | 43, 81                 | interface, gateway                     |
@@ -18,6 +18,7 @@
 mod arp;
 mod base;
 mod coe;
+mod dated;
 mod dhcp;
 mod difference;
 mod elan;

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use super::dated::Dated;
 use crate::datastore::{DerivedNode, Store};
 use crate::net::Dpid;
 use crate::pipeline::{Flow, Group, Meter, SwitchTables};
-use crate::schema::{DataPath, Node, stamp_fresh};
+use crate::schema::{DataPath, Node, SchemaId, Value, stamp_fresh};
 
 /// What one key of one renderer contributes, as it renders it.
 #[derive(Debug, Default)]
@@ -17,6 +18,7 @@ pub struct Rendered {
     pub(super) items: Vec<Item>,
     /// What derived nodes are stamped with.
     pub(super) revision: u64,
+    pub(super) dated: Option<Dated>,
 }
 
 /// One thing on a switch or in a derived layer. Kept for every key, hence small.
@@ -52,6 +54,12 @@ impl Rendered {
         self.items.push(Item::Meter(dpid, Arc::new(meter)));
     }
 
+    /// The next node says in this leaf since when the switch holds what this key contributes.
+    pub fn date_next(&mut self, leaf: SchemaId, switch: Dpid) -> Value {
+        self.dated = Some(Dated { at: self.items.len(), leaf, switch });
+        Value::Uint(self.revision)
+    }
+
     /// A node of a derived layer.
     pub fn node(&mut self, store: Store, path: DataPath, mut node: Node) {
         stamp_fresh(&mut node, self.revision);
@@ -61,6 +69,14 @@ impl Rendered {
 }
 
 impl Item {
+    /// The switch it is on; none for a derived node.
+    pub fn switch(&self) -> Option<Dpid> {
+        match self {
+            Item::Flow(dpid, _) | Item::Group(dpid, _) | Item::Meter(dpid, _) => Some(*dpid),
+            Item::Node(_) => None,
+        }
+    }
+
     /// By place: for whatever should be the same in every run.
     pub fn order(&self, other: &Item) -> Ordering {
         let rank = |item: &Item| match item {

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tracing::{debug, error};
 
 use super::Renderer;
+use super::dated::Dated;
 use super::difference::Difference;
 use super::key::Key;
 use super::rendered::{Item, Rendered, tables};
@@ -58,8 +59,11 @@ impl Workshop {
         debug!(keys = keys.len(), "rendering");
         let mut difference = Difference::default();
         for key in keys {
-            let Some(mut items) = self.render(&key, revision) else { continue };
+            let Some((mut items, dated)) = self.render(&key, revision) else { continue };
             let before = self.outputs.get(&key).map(|items| &items[..]).unwrap_or_default();
+            if let Some(dated) = dated {
+                dated.settle(before, &mut items);
+            }
             if *before == *items {
                 continue;
             }
@@ -74,7 +78,7 @@ impl Workshop {
     }
 
     /// What all renderers make of a key. Nothing if one has a fault: what the key rendered before then stays.
-    fn render(&self, key: &Key, revision: u64) -> Option<Box<[Item]>> {
+    fn render(&self, key: &Key, revision: u64) -> Option<(Box<[Item]>, Option<Dated>)> {
         let mut out = Rendered { revision, ..Rendered::default() };
         for renderer in &self.renderers {
             let rendered = catch_unwind(AssertUnwindSafe(|| renderer.render(key, &self.model, &mut out)));
@@ -84,6 +88,6 @@ impl Workshop {
                 return None;
             }
         }
-        Some(out.items.into_boxed_slice())
+        Some((out.items.into_boxed_slice(), out.dated))
     }
 }

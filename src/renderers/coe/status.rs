@@ -23,6 +23,7 @@ pub(super) struct Names {
     gateway_source: SchemaId,
     switch: SchemaId,
     port: SchemaId,
+    desired_revision: SchemaId,
 }
 
 impl Names {
@@ -43,6 +44,7 @@ impl Names {
             gateway_source: id("gateway-source"),
             switch: id("switch"),
             port: id("port"),
+            desired_revision: id("desired-revision"),
         }
     }
 
@@ -80,7 +82,8 @@ impl Names {
             build = build
                 .text_if(self.mac_address, &interface.texts.mac)
                 .leaf(self.switch, Value::text(attachment.dpid.to_string()))
-                .leaf(self.port, Value::Text(attachment.port.clone()));
+                .leaf(self.port, Value::Text(attachment.port.clone()))
+                .leaf(self.desired_revision, out.date_next(self.desired_revision, attachment.dpid));
         }
         out.node(Store::Operational, path, build.node());
     }

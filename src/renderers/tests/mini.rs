@@ -13,6 +13,7 @@ use crate::pipeline::{Delta, SwitchTables};
 use crate::schema::json::{self, Mode};
 use crate::schema::{DataPath, Fields, Node, Parents, builtin, diff, get_merged, tree};
 
+type Heard = Arc<Mutex<Vec<(Revision, Vec<Dpid>)>>>;
 type Told = Arc<Mutex<BTreeMap<Dpid, SwitchTables>>>;
 
 pub struct Mini {
@@ -21,6 +22,8 @@ pub struct Mini {
     pub ids: BTreeMap<(String, String), u32>,
     /// What the switches were told.
     pub told: Told,
+    /// Which switches heard of which revision.
+    pub heard: Heard,
     /// Whether commits are made public at once.
     pub publishing: bool,
 }
@@ -30,7 +33,10 @@ impl Mini {
         let schema = builtin();
         let told = Told::default();
         let switches = told.clone();
-        let sink = move |_: Revision, deltas: BTreeMap<Dpid, Delta>| {
+        let heard = Heard::default();
+        let hears = heard.clone();
+        let sink = move |revision: Revision, deltas: BTreeMap<Dpid, Delta>| {
+            hears.lock().unwrap().push((revision, deltas.keys().copied().collect()));
             let mut switches = switches.lock().unwrap();
             for (dpid, delta) in deltas {
                 switches.entry(dpid).or_default().apply(&delta);
@@ -48,6 +54,7 @@ impl Mini {
             engine: Engine::new(schema, Box::new(sink)),
             ids: BTreeMap::new(),
             told,
+            heard,
             publishing: true,
         };
         mini.restore();

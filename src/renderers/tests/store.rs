@@ -3,6 +3,7 @@
 use super::super::Engine;
 use super::mini::Mini;
 use crate::datastore::Store::{Config, Operational};
+use crate::schema::{DataPath, Fields, builtin, tree};
 
 const P1: &str = "11111111-1111-1111-1111-111111111111";
 const P2: &str = "22222222-2222-2222-2222-222222222222";
@@ -110,6 +111,18 @@ fn an_address_in_use_is_refused_and_its_owner_named() {
     mini.put(Config, "pod:coe", &body).unwrap();
 }
 
+/// What is derived of operational data, without the dates of objects: they start anew with the controller.
+fn undated(mini: &Mini) -> std::sync::Arc<Fields> {
+    let mut layer = mini.snapshot.operational.derived.clone();
+    for name in [P1, P2, "blue:p1", "blue:p2"] {
+        let name = name.replace(':', "%3A");
+        let path = format!("coeus-status:objects/object={name}/desired-revision");
+        let path = DataPath::parse_rfc8040(builtin(), &path).unwrap();
+        tree::set(&mut layer, builtin(), &path.steps, None, 0).unwrap();
+    }
+    layer
+}
+
 #[test]
 fn a_restart_changes_nothing() {
     let mut mini = Mini::new();
@@ -117,13 +130,55 @@ fn a_restart_changes_nothing() {
     put_pod(&mut mini, P2, "p2", "10.11.1.11").unwrap();
     put_pod(&mut mini, P1, "p1", "10.11.1.10").unwrap();
     mini.delete(Config, &format!("pod:coe/pods={P2}")).unwrap();
-    let (flows, before) = (mini.engine.desired(), mini.snapshot.clone());
+    let (flows, before, before_undated) = (mini.engine.desired(), mini.snapshot.clone(), undated(&mini));
     let scratch = Engine::from_scratch(&mini.snapshot, &mini.held(), mini.now());
     assert_eq!(scratch, flows);
     mini.restore();
     assert_eq!(mini.engine.desired(), flows);
     assert_eq!(mini.snapshot.config.derived, before.config.derived);
-    assert_eq!(mini.snapshot.operational.derived, before.operational.derived);
+    assert_eq!(undated(&mini), before_undated);
+}
+
+/// The revision at which an interface's part of its switch last changed.
+fn desired_revision(mini: &Mini, interface: &str) -> Option<u64> {
+    let text = mini.get(Operational, &format!("coeus-status:objects/object={interface}/desired-revision"));
+    text.rsplit('"').find_map(|part| part.parse().ok())
+}
+
+#[test]
+fn an_object_says_since_when_its_switch_should_have_it() {
+    let mut mini = Mini::new();
+    put_switch(&mut mini);
+    put_pod(&mut mini, P2, "p2", "10.11.1.11").unwrap();
+    assert_eq!(desired_revision(&mini, "blue%3Ap2"), None, "it is not plugged in");
+    put_pod(&mut mini, P1, "p1", "10.11.1.10").unwrap();
+    let since = Some(mini.snapshot.revision.0);
+    assert_eq!(desired_revision(&mini, "blue%3Ap1"), since);
+    // What changes nothing on the switch for this pod leaves its date, even if its status changes.
+    mini.delete(Config, &format!("pod:coe/pods={P2}")).unwrap();
+    assert_eq!(desired_revision(&mini, "blue%3Ap1"), since);
+    let node = format!(
+        r#"{{"k8s-nodes":[{{"uid":"{P2}","internal-ip-address":"192.168.56.11","pod-cidr":"10.11.1.0/24"}}]}}"#
+    );
+    let assumed = |mini: &Mini| mini.get(Operational, "coeus-status:objects").contains("first-of-24");
+    assert!(assumed(&mini));
+    mini.put(Config, &format!("k8s-node:k8s-nodes-info/k8s-nodes={P2}"), &node).unwrap();
+    assert!(!assumed(&mini));
+    assert_eq!(desired_revision(&mini, "blue%3Ap1"), since);
+    put_pod(&mut mini, P1, "p1", "10.11.1.12").unwrap();
+    let since = Some(mini.snapshot.revision.0);
+    assert_eq!(desired_revision(&mini, "blue%3Ap1"), since);
+    mini.restore();
+    assert_eq!(desired_revision(&mini, "blue%3Ap1"), since);
+}
+
+/// After a restore all dates are that of the restore, so every switch hears of it.
+#[test]
+fn every_switch_hears_of_a_restore() {
+    let mut mini = Mini::new();
+    put_switch(&mut mini);
+    mini.restore();
+    assert_eq!(mini.heard.lock().unwrap().last(), Some(&(mini.snapshot.revision, vec![crate::net::Dpid(1)])));
 }
 
 /// A commit that was rendered could not be made durable: the switches never hear of it.
