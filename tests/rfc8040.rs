@@ -7,6 +7,8 @@ mod support;
 mod conditions;
 #[path = "rfc8040/ordered.rs"]
 mod ordered;
+#[path = "rfc8040/patches.rs"]
+mod patches;
 #[path = "rfc8040/queries.rs"]
 mod queries;
 #[path = "rfc8040/streams.rs"]

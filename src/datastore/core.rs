@@ -115,8 +115,11 @@ impl Core {
         let before = self.snapshot.clone();
         let mut after = before.clone();
         let mut created = Vec::with_capacity(transaction.edits.len());
-        for edit in &transaction.edits {
-            created.push(self.edit(&mut after, edit)?);
+        for (number, edit) in transaction.edits.iter().enumerate() {
+            created.push(self.edit(&mut after, edit).map_err(|error| match transaction.edits.len() {
+                1 => error,
+                _ => DatastoreError::AtEdit { number, error: Box::new(error) },
+            })?);
         }
         let changes = changes(&before, &after);
         if changes.is_empty() {

@@ -20,6 +20,9 @@ pub enum DatastoreError {
         "the precondition on {path} does not hold: it changed, came or went since it was read; read it again"
     )]
     Precondition { path: String },
+    /// In a transaction of several edits: the number of the one that failed, from 0.
+    #[error("{error}")]
+    AtEdit { number: usize, error: Box<DatastoreError> },
     #[error("{message}")]
     Refused { path: String, tag: &'static str, message: String },
     #[error(

@@ -56,7 +56,8 @@ fn what_changes_nothing_makes_no_revision() {
 fn a_transaction_happens_whole_or_not_at_all() {
     let mut core = core();
     let failed = apply(&mut core, vec![pod(Operation::Create, 1, "a"), pod(Operation::Delete, 2, "")]);
-    assert!(matches!(failed, Err(DatastoreError::Missing { .. })), "{failed:?}");
+    let Err(DatastoreError::AtEdit { number: 1, error }) = failed else { panic!("{failed:?}") };
+    assert!(matches!(*error, DatastoreError::Missing { .. }), "{error:?}");
     assert_eq!(core.snapshot.revision, Revision(0));
     assert!(core.snapshot.config.input.children.is_empty());
 }

@@ -9,7 +9,7 @@ use super::conditions::{self, Verdict};
 use super::face::Face;
 use super::media::{self, BodyKind, Encoding};
 use super::read::{self, Found};
-use super::{App, Problem, Problems, answer, query, stream, write};
+use super::{App, Problem, Problems, answer, patch, query, stream, write};
 use crate::datastore::{Stamp, Store};
 
 /// Answers up to so many bytes are made in one piece; longer ones are sent while they are made.
@@ -54,6 +54,16 @@ pub async fn handle(
         write::Method::Delete => Bytes::new(),
         _ => match media::of_body(&parts.headers)? {
             BodyKind::Data(Encoding::Json) => whole(app, body).await?,
+            BodyKind::YangPatch(Encoding::Json) if method == write::Method::Patch => {
+                query::none(parts.uri.query())?;
+                let body = whole(app, body).await?;
+                let patched = patch::patch(app, user, face, &path, &parts.headers, &body).await?;
+                return Ok(patched_answer(app, face, parts, patched));
+            }
+            BodyKind::YangPatch(_) => {
+                let problem = Problem::new("invalid-value", "a YANG Patch is sent with PATCH");
+                return Err(problem.with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE).into());
+            }
         },
     };
     let (headers, query) = (&parts.headers, parts.uri.query());
@@ -75,6 +85,20 @@ fn done(app: &App, written: write::Written) -> Response<Body> {
         && stamp.latest() <= revision
     {
         validators(app, stamp, "", headers);
+    }
+    response
+}
+
+/// The answer to a YANG Patch, whose status says what became of each edit.
+fn patched_answer(app: &App, face: Face, parts: &Parts, patched: patch::Patched) -> Response<Body> {
+    let media = media::of_answer(&parts.headers, face).unwrap_or(media::usual(face));
+    let mut response = Response::new(Body::from(patched.body));
+    *response.status_mut() = patched.status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media.name));
+    if let Some(path) = patched.changed
+        && let Some(stamp) = app.datastore.snapshot().stamp(Store::Config, &path)
+    {
+        validators(app, stamp, "", response.headers_mut());
     }
     response
 }

@@ -125,6 +125,7 @@ impl From<DatastoreError> for Problems {
                 return Problems(errors.into_iter().map(Problem::from).collect());
             }
             DatastoreError::Conflict { path, .. } => Problem::new("in-use", message).at(path),
+            DatastoreError::AtEdit { error, .. } => return (*error).into(),
             DatastoreError::Precondition { path } => Problem::new("operation-failed", message).at(path),
             DatastoreError::Refused { path, tag, .. } => Problem::new(tag, message).at(path),
             DatastoreError::NotDurable { .. } | DatastoreError::Rendering { .. } => {
@@ -146,6 +147,12 @@ impl Problems {
 
     /// The body, with the wrapper's name as the face spells it.
     pub fn body(&self, face: Face) -> Vec<u8> {
+        let name = if face.is_legacy() { "errors" } else { "ietf-restconf:errors" };
+        json!({ name: self.errors() }).to_string().into_bytes()
+    }
+
+    /// The container `errors` of RFC 8040 section 8.
+    pub fn errors(&self) -> Value {
         let one = |problem: &Problem| {
             let mut error = json!({
                 "error-type": if problem.path.is_some() { "application" } else { "protocol" },
@@ -161,7 +168,6 @@ impl Problems {
             error
         };
         let errors: Vec<Value> = self.0.iter().map(one).collect();
-        let name = if face.is_legacy() { "errors" } else { "ietf-restconf:errors" };
-        json!({ name: {"error": errors} }).to_string().into_bytes()
+        json!({"error": errors})
     }
 }

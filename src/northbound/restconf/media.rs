@@ -42,10 +42,12 @@ const SERVED: [Media; 4] = [
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BodyKind {
     Data(Encoding),
+    /// RFC 8072.
+    YangPatch(Encoding),
 }
 
 /// For `Accept-Patch`.
-pub const ACCEPT_PATCH: &str = "application/yang-data+json, application/json";
+pub const ACCEPT_PATCH: &str = "application/yang-data+json, application/yang-patch+json, application/json";
 
 /// The media type that a face answers with when nobody minds.
 pub fn usual(face: Face) -> Media {
@@ -132,6 +134,9 @@ pub fn of_body(headers: &HeaderMap) -> Result<BodyKind, Problems> {
     let is = |known: &str| name.eq_ignore_ascii_case(known);
     if let Some(media) = SERVED.iter().find(|media| is(media.name)) {
         return Ok(BodyKind::Data(media.encoding));
+    }
+    if is("application/yang-patch+json") || is("application/yang.patch+json") {
+        return Ok(BodyKind::YangPatch(Encoding::Json));
     }
     let shown: String = name.chars().take(80).collect();
     let message = format!("{shown:?} is not understood here; send {} or {}", YANG_JSON.name, JSON.name);

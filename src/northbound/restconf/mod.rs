@@ -11,6 +11,7 @@ mod discovery;
 mod error;
 mod face;
 mod media;
+mod patch;
 mod query;
 mod read;
 mod server;

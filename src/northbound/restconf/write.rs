@@ -107,7 +107,8 @@ fn keep_from_wiping(path: &DataPath, node: &Node, conditional: bool) -> Result<(
     let empty = matches!(node, Node::Container(fields) if fields.is_empty());
     if path.steps.is_empty() && empty && !conditional {
         let message = "this would delete the whole configuration; if that is meant, send the datastore's ETag with If-Match";
-        return Err(Problem::new("operation-failed", message).at("/").into());
+        let problem = Problem::new("operation-failed", message).at("/");
+        return Err(problem.with_status(StatusCode::PRECONDITION_REQUIRED).into());
     }
     Ok(())
 }

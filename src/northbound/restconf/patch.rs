@@ -1,0 +1,266 @@
+//! YANG Patch: RFC 8072. All edits are one transaction; the status tells of each.
+
+use std::collections::HashSet;
+
+use axum::http::{HeaderMap, StatusCode};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::face::Face;
+use super::query::Insert;
+use super::{App, Problem, Problems, conditions, write};
+use crate::datastore::{DatastoreError, Edit, Operation, Store, Transaction};
+use crate::schema::{DataPath, Schema, json as yang_json};
+
+/// What became of a patch.
+pub struct Patched {
+    pub status: StatusCode,
+    /// `ietf-yang-patch:yang-patch-status`.
+    pub body: Vec<u8>,
+    /// The target, if the patch was carried out.
+    pub changed: Option<DataPath>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body<'a> {
+    #[serde(rename = "ietf-yang-patch:yang-patch", borrow)]
+    patch: Patch<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Patch<'a> {
+    patch_id: String,
+    #[serde(rename = "comment", default)]
+    _comment: Option<String>,
+    #[serde(borrow, default)]
+    edit: Vec<EditBody<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct EditBody<'a> {
+    edit_id: String,
+    operation: String,
+    target: String,
+    point: Option<String>,
+    #[serde(rename = "where")]
+    place: Option<String>,
+    #[serde(borrow)]
+    value: Option<&'a RawValue>,
+}
+
+/// What is wrong with each edit, and what concerns none of them alone.
+#[derive(Default)]
+struct Faults {
+    edits: Vec<Option<Problems>>,
+    /// Edits from this one on were not looked at.
+    reached: usize,
+    others: Vec<Problem>,
+}
+
+/// Carries a patch of the resource at `path` out.
+///
+/// # Errors
+/// When the body is no YANG Patch; what is wrong with edits is in the answer.
+pub async fn patch(
+    app: &App,
+    user: &str,
+    face: Face,
+    path: &DataPath,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<Patched, Problems> {
+    let schema = app.datastore.snapshot().schema;
+    let preconditions = conditions::of_write(headers, &app.datastore, Store::Config, path)?;
+    let Body { patch } = serde_json::from_slice(body).map_err(|error| {
+        let hint = "send one member \"ietf-yang-patch:yang-patch\"";
+        Problem::new("malformed-message", format!("the body is no YANG Patch: {error}; {hint}"))
+    })?;
+    let mut faults = Faults { reached: patch.edit.len(), ..Faults::default() };
+    let mut ids = HashSet::new();
+    if let Some(twice) = patch.edit.iter().find(|edit| !ids.insert(&*edit.edit_id)) {
+        let message = format!("two edits have the edit-id {:?}; give each its own", twice.edit_id);
+        faults.others.push(Problem::new("invalid-value", message));
+    }
+    let mut edits = Vec::with_capacity(patch.edit.len());
+    for body in &patch.edit {
+        let edit = edit(schema, face, path, body);
+        faults.edits.push(edit.as_ref().err().cloned());
+        edits.extend(edit);
+    }
+    if !faults.is_empty() {
+        return Ok(faults.answer(&patch));
+    }
+    let targets: Vec<String> = edits.iter().map(|edit| edit.path.display(schema)).collect();
+    let transaction = Transaction::new(user, edits).if_all(preconditions);
+    match app.datastore.commit(transaction).await {
+        Ok(_) => Ok(Patched {
+            status: StatusCode::OK,
+            body: status(&patch, json!({"ok": [null]})),
+            changed: Some(path.clone()),
+        }),
+        Err(error) => {
+            faults.blame(error, &targets);
+            Ok(faults.answer(&patch))
+        }
+    }
+}
+
+/// One edit of the patch as one of a transaction.
+fn edit(schema: &Schema, face: Face, base: &DataPath, body: &EditBody<'_>) -> Result<Edit, Problems> {
+    let wrong = |message: String| Problems::from(Problem::new("invalid-value", message));
+    let path = below(schema, face, base, &body.target)?;
+    let (operation, has_value, is_placed) = match &*body.operation {
+        "create" => (Operation::Create, true, false),
+        "insert" => (Operation::Create, true, true),
+        "merge" => (Operation::Merge, true, false),
+        "replace" => (Operation::Replace, true, false),
+        "delete" => (Operation::Delete, false, false),
+        "remove" => (Operation::Remove, false, false),
+        "move" => (Operation::Move, false, true),
+        other => {
+            let other: String = other.chars().take(64).collect();
+            let known = "create, delete, insert, merge, move, replace and remove";
+            return Err(wrong(format!("operation {other:?}: there are {known}")));
+        }
+    };
+    if path.steps.is_empty() && matches!(operation, Operation::Create | Operation::Delete | Operation::Remove)
+    {
+        return Err(wrong(format!("the datastore itself takes no {}", body.operation)));
+    }
+    let node = match (body.value, has_value) {
+        (Some(value), true) => {
+            Some(yang_json::parse_resource(schema, &path, value.get().as_bytes(), face.mode())?)
+        }
+        (None, false) => None,
+        (None, true) => {
+            let message = format!("{} needs a value", body.operation);
+            return Err(Problem::new("missing-element", message).at(path.display(schema)).into());
+        }
+        (Some(_), false) => return Err(wrong(format!("{} takes no value", body.operation))),
+    };
+    if !is_placed && (body.point.is_some() || body.place.is_some()) {
+        return Err(wrong(format!("{} takes neither where nor point", body.operation)));
+    }
+    let position = if is_placed {
+        let insert = place(schema, face, base, body)?;
+        Some(write::position(schema, &path, insert)?)
+    } else {
+        None
+    };
+    Ok(Edit { position, ..Edit::new(Store::Config, operation, path, node) })
+}
+
+fn place(schema: &Schema, face: Face, base: &DataPath, body: &EditBody<'_>) -> Result<Insert, Problems> {
+    let point = || match &body.point {
+        // Relative to the target resource as the target is; a path from the datastore will also do.
+        Some(point) => below(schema, face, base, point)
+            .or_else(|error| below(schema, face, &DataPath::root(), point).map_err(|_| error)),
+        None => Err(Problem::new("missing-element", "where is before or after: that needs a point").into()),
+    };
+    match (body.place.as_deref().unwrap_or("last"), &body.point) {
+        ("first", None) => Ok(Insert::First),
+        ("last", None) => Ok(Insert::Last),
+        ("before", _) => Ok(Insert::Before(point()?)),
+        ("after", _) => Ok(Insert::After(point()?)),
+        ("first" | "last", Some(_)) => {
+            Err(Problem::new("invalid-value", "a point goes with where before or after only").into())
+        }
+        (other, _) => {
+            let other: String = other.chars().take(64).collect();
+            let message = format!("where {other:?}: say first, last, before or after");
+            Err(Problem::new("invalid-value", message).into())
+        }
+    }
+}
+
+/// The path that an offset names below the target resource; `/` is the target itself.
+fn below(schema: &Schema, face: Face, base: &DataPath, offset: &str) -> Result<DataPath, Problems> {
+    if !offset.starts_with('/') {
+        let offset: String = offset.chars().take(64).collect();
+        let message = format!("{offset:?} does not begin with a slash, as targets and points do");
+        return Err(Problem::new("invalid-value", message).into());
+    }
+    if offset == "/" {
+        return Ok(base.clone());
+    }
+    let base = if face.is_legacy() { base.to_legacy(schema) } else { base.to_rfc8040(schema) };
+    face.path(schema, &format!("{base}{offset}"))
+}
+
+impl Faults {
+    fn is_empty(&self) -> bool {
+        self.others.is_empty() && self.edits.iter().all(Option::is_none)
+    }
+
+    /// Finds the edit that a refusal is about.
+    fn blame(&mut self, error: DatastoreError, targets: &[String]) {
+        match error {
+            DatastoreError::AtEdit { number, error } => {
+                self.reached = number + 1;
+                self.add(number, (*error).into());
+            }
+            error @ (DatastoreError::Invalid(_) | DatastoreError::Refused { .. }) => {
+                for problem in Problems::from(error).0 {
+                    let of = |target: &&String| {
+                        let path = problem.path.as_deref().unwrap_or_default();
+                        path.strip_prefix(&***target)
+                            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '[']))
+                    };
+                    let closest = targets.iter().enumerate().filter(|(_, target)| of(target));
+                    match closest.max_by_key(|(_, target)| target.len()) {
+                        Some((number, _)) => self.add(number, problem.into()),
+                        None => self.others.push(problem),
+                    }
+                }
+            }
+            DatastoreError::Precondition { .. }
+            | DatastoreError::NotDurable { .. }
+            | DatastoreError::Rendering { .. }
+            | DatastoreError::Stopped
+            | DatastoreError::Conflict { .. } => self.others.extend(Problems::from(error).0),
+            error if targets.len() == 1 => self.add(0, error.into()),
+            error => self.others.extend(Problems::from(error).0),
+        }
+    }
+
+    fn add(&mut self, number: usize, problems: Problems) {
+        match self.edits.get_mut(number) {
+            Some(Some(known)) => known.0.extend(problems.0),
+            Some(none) => *none = Some(problems),
+            None => self.others.extend(problems.0),
+        }
+    }
+
+    /// RFC 8072 section 2.3: the status of the first fault, and what became of each edit that was looked at.
+    fn answer(self, patch: &Patch<'_>) -> Patched {
+        let first = self.edits.iter().flatten().map(Problems::status).next();
+        let others = Problems(self.others);
+        let code = if others.0.is_empty() { first } else { Some(others.status()) };
+        let edits: Vec<Value> = patch
+            .edit
+            .iter()
+            .zip(&self.edits)
+            .take(self.reached)
+            .map(|(edit, fault)| match fault {
+                Some(problems) => json!({"edit-id": edit.edit_id, "errors": problems.errors()}),
+                None => json!({"edit-id": edit.edit_id, "ok": [null]}),
+            })
+            .collect();
+        let outcome = if others.0.is_empty() {
+            json!({"edit-status": {"edit": edits}})
+        } else {
+            json!({"errors": others.errors()})
+        };
+        let status_code = code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Patched { status: status_code, body: status(patch, outcome), changed: None }
+    }
+}
+
+fn status(patch: &Patch<'_>, mut outcome: Value) -> Vec<u8> {
+    outcome["patch-id"] = json!(patch.patch_id);
+    json!({"ietf-yang-patch:yang-patch-status": outcome}).to_string().into_bytes()
+}
