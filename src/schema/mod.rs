@@ -1,4 +1,4 @@
-//! YANG: the compiled schema, instance data, paths, RFC 7951 JSON and validation.
+//! YANG: the compiled schema, instance data, paths, JSON (RFC 7951), XML and validation.
 //!
 //! `yang/` is compiled once at start by libyang (`load`) into the small tree of [`Schema`]. After that no request
 //! touches libyang. Instance data are immutable trees ([`Node`]) with structural sharing.
@@ -11,6 +11,7 @@
 //! | check | [`validate`] what [`diff`] found |
 //! | JSON in | [`json::parse_resource`] (PUT, PATCH), [`json::parse_child`] (POST), [`json::parse_input`], [`json::parse`] |
 //! | JSON out | [`json::write_resource`], [`json::write_output`], [`json::write`] |
+//! | XML in and out | the same in [`xml`]; `errors` and other documents with [`xml::Writer`] and [`xml::Pull`] |
 //! | operations | `schema.{rpcs, actions_of, notifications, input, output}`, [`DataPath`]`::{parse_rpc, parse_action}`, [`validate_input`] |
 //! | paths | [`DataPath`]`::{parse_rfc8040, parse_legacy, parse_instance_identifier, display, to_rfc8040}` |
 //! | values | [`lexical::parse_value`], [`lexical::value_text`] |
@@ -50,6 +51,7 @@ mod uri;
 mod validate;
 mod value;
 mod values;
+pub mod xml;
 mod xpath;
 
 pub use body::{BodyError, BodyErrorKind, BodyErrors};

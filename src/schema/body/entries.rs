@@ -1,4 +1,4 @@
-//! List entries: their keys, positions in place of keys, twins.
+//! Entries of lists and leaf-lists: their keys, positions in place of keys, twins.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::{At, BodyErrorKind, Members, Reader};
 use crate::schema::lexical::{parse_value, value_text};
+use crate::schema::tree::leaf_list;
 use crate::schema::{DataPath, Entries, Fields, Key, Kind, List, Node, Value};
 
 /// Takes the key out of the members of an entry, or puts it in where it may be absent. `expected` is the key that the
@@ -62,6 +63,25 @@ pub fn gathered<E: Error>(
         return Ok(Some(List { entries: Entries::User(all.into()) }));
     }
     Ok(Some(List::of(reader.schema, at.node, all)))
+}
+
+/// The leaf-list of these values; `None` for none of them.
+pub fn gathered_values<E: Error>(
+    reader: &Reader<'_>,
+    at: &At<'_>,
+    values: Vec<Value>,
+) -> Result<Option<Node>, E> {
+    let node = reader.schema.node(at.node);
+    // RFC 7950 section 7.7: the values of configuration are a set.
+    if node.config {
+        let mut sorted: Vec<&Value> = values.iter().collect();
+        sorted.sort();
+        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            let message = format!("a value occurs twice in leaf-list {}; send each once", node.name);
+            reader.fault(Some(at), BodyErrorKind::Duplicate, message)?;
+        }
+    }
+    Ok((!values.is_empty()).then(|| leaf_list(reader.schema, at.node, values)))
 }
 
 fn refuse_twins<E: Error>(reader: &Reader<'_>, at: &At<'_>, all: &[(Key, Arc<Fields>)]) -> Result<(), E> {

@@ -8,7 +8,7 @@ mod error;
 mod members;
 mod reader;
 
-pub use entries::{gathered, keyed_entry, next_entry};
+pub use entries::{gathered, gathered_values, keyed_entry, next_entry};
 pub use error::{BodyError, BodyErrorKind, BodyErrors};
 pub use members::Members;
 pub use reader::{At, Mode, Reader, STOP};

@@ -6,9 +6,8 @@ use std::fmt;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 
 use super::visit::wrong;
-use crate::schema::body::{At, BodyErrorKind, Reader};
+use crate::schema::body::{At, BodyErrorKind, Reader, gathered_values};
 use crate::schema::lexical::{Raw, parse_raw};
-use crate::schema::tree::leaf_list;
 use crate::schema::{Kind, Node, Type, Value};
 
 /// anydata may be nested so deep.
@@ -162,27 +161,13 @@ impl<'de> Visitor<'de> for LeafListVisitor<'_> {
         let number = Cell::new(0);
         let at = At { entry: Some(&number), ..*self.at };
         let mut values: Vec<Value> = Vec::new();
-        let config = self.reader.schema.node(at.node).config;
         loop {
             number.set(number.get() + 1);
             let seed = ScalarVisitor { reader: self.reader, at: &at, type_: self.type_, required: true };
             let Some(value) = seq.next_element_seed(seed)? else { break };
             values.extend(value);
         }
-        // RFC 7950 section 7.7: the values of configuration are a set.
-        if config {
-            let mut sorted: Vec<&Value> = values.iter().collect();
-            sorted.sort();
-            if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-                let name = &self.reader.schema.node(self.at.node).name;
-                let message = format!("a value occurs twice in leaf-list {name}; send each once");
-                self.reader.fault(Some(self.at), BodyErrorKind::Duplicate, message)?;
-            }
-        }
-        if values.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(leaf_list(self.reader.schema, at.node, values)))
+        gathered_values(self.reader, self.at, values)
     }
 
     fn visit_unit<E: Error>(self) -> Result<Option<Node>, E> {

@@ -11,7 +11,7 @@ use super::ir::{Kind, Schema, SchemaId, Type};
 use super::value::Value;
 
 pub(super) use scalar::{Raw, Rigour, parse_raw};
-pub(super) use text::{JsonForm, text_of};
+pub(super) use text::{JsonForm, text_of, type_holding};
 
 /// The key leafs of a list; empty for everything else.
 pub fn key_leafs(schema: &Schema, id: SchemaId) -> &[SchemaId] {

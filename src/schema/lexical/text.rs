@@ -20,7 +20,7 @@ pub enum JsonForm {
 impl JsonForm {
     /// The form of this value of this type.
     pub fn of(schema: &Schema, type_: &Type, value: &Value) -> JsonForm {
-        match (value, member(schema, type_, value)) {
+        match (value, type_holding(schema, type_, value)) {
             (Value::Bool(_), _) => JsonForm::Bare,
             (Value::Empty, _) => JsonForm::Empty,
             (Value::Int(_) | Value::Uint(_), Some(Type::Int { bits, .. } | Type::Uint { bits, .. }))
@@ -42,14 +42,14 @@ pub fn text_of<'a>(schema: &'a Schema, module: ModuleId, type_: &'a Type, value:
         Value::Bool(true) => Cow::Borrowed("true"),
         Value::Bool(false) => Cow::Borrowed("false"),
         Value::Empty => Cow::Borrowed(""),
-        Value::Enum(number) => match member(schema, type_, value) {
+        Value::Enum(number) => match type_holding(schema, type_, value) {
             Some(Type::Enumeration(names)) => {
                 let name = names.iter().find(|(_, value)| value == number);
                 name.map_or_else(|| Cow::Owned(number.to_string()), |(name, _)| Cow::Borrowed(&**name))
             }
             _ => Cow::Owned(number.to_string()),
         },
-        Value::Bits(mask) => match member(schema, type_, value) {
+        Value::Bits(mask) => match type_holding(schema, type_, value) {
             Some(Type::Bits(names)) => {
                 let set = |position: u32| mask.checked_shr(position).is_some_and(|rest| rest & 1 == 1);
                 let set: Vec<&str> =
@@ -65,7 +65,7 @@ pub fn text_of<'a>(schema: &'a Schema, module: ModuleId, type_: &'a Type, value:
             }
             None => Cow::Borrowed(""),
         },
-        Value::Decimal(number) => match member(schema, type_, value) {
+        Value::Decimal(number) => match type_holding(schema, type_, value) {
             Some(Type::Decimal64 { fraction_digits, .. }) => {
                 Cow::Owned(decimal_text(*number, *fraction_digits))
             }
@@ -75,10 +75,10 @@ pub fn text_of<'a>(schema: &'a Schema, module: ModuleId, type_: &'a Type, value:
 }
 
 /// The type proper that holds the value: behind leafrefs, and the first fitting member of a union.
-fn member<'a>(schema: &Schema, type_: &'a Type, value: &Value) -> Option<&'a Type> {
+pub fn type_holding<'a>(schema: &Schema, type_: &'a Type, value: &Value) -> Option<&'a Type> {
     match type_ {
-        Type::LeafRef { real, .. } => member(schema, real, value),
-        Type::Union(members) => members.iter().find_map(|type_| member(schema, type_, value)),
+        Type::LeafRef { real, .. } => type_holding(schema, real, value),
+        Type::Union(members) => members.iter().find_map(|type_| type_holding(schema, type_, value)),
         other => holds(schema, other, value).then_some(other),
     }
 }

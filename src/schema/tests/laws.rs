@@ -46,7 +46,7 @@ fn paths(at: &DataPath, fields: &Fields, found: &mut Vec<DataPath>) {
     }
 }
 
-fn all_paths(root: &Fields) -> Vec<DataPath> {
+pub(super) fn all_paths(root: &Fields) -> Vec<DataPath> {
     let mut found = Vec::new();
     paths(&DataPath::root(), root, &mut found);
     found

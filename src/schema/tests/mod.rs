@@ -10,3 +10,4 @@ mod timings;
 mod trees;
 mod validation;
 mod values;
+mod xml;

@@ -46,7 +46,7 @@ fn ours(schema: &Schema, text: &str) -> Result<Json, String> {
 }
 
 /// libyang keeps system-ordered lists as they came, or sorted; we sort them. Order is compared in other laws.
-fn unordered(json: &Json) -> Json {
+pub(super) fn unordered(json: &Json) -> Json {
     match json {
         Json::Array(items) => {
             let mut items: Vec<Json> = items.iter().map(unordered).collect();
@@ -90,7 +90,7 @@ fn written(root: &Fields) -> Json {
 }
 
 /// Nodes with few names and addresses, so that every rule between them is met and broken.
-fn nodes() -> impl Strategy<Value = Json> {
+pub(super) fn nodes() -> impl Strategy<Value = Json> {
     let name = || select(vec!["a", "b", "c", "d", "e"]);
     let maybe = |values: Vec<Json>| prop_oneof![Just(None), select(values).prop_map(Some)];
     let addresses = vec![json!("10.0.0.1"), json!("10.0.0.2"), json!("10.0.0.3"), json!("127.0.0.1")];
@@ -214,12 +214,12 @@ pub(super) fn odd_values() -> Vec<Json> {
 }
 
 thread_local! {
-    static LIBYANG: Context = context();
+    pub(super) static LIBYANG: Context = context();
 }
 
 /// A configuration without the parts that `nodes` draws better, and without what the oracle does not know
 /// (positions for keys) or keeps differently (null inside anydata).
-fn plain_root() -> impl Strategy<Value = Json> {
+pub(super) fn plain_root() -> impl Strategy<Value = Json> {
     arbitrary_root(sample(), false).prop_map(|root| {
         let mut json = written(&root);
         let top = json.as_object_mut().unwrap();
