@@ -17,6 +17,16 @@ Frames Stay On Layer 2
     ${expected}=    Pod Mac    blue:p2
     Should Be Equal    ${mac}    ${expected}
 
+The Mac Table Has The Pods Of The Namespace And No Other
+    ${dpn}=    Dpn Id    1
+    ${mac}=    Pod Mac    blue:p2
+    ${elan}=    Set Variable    192.168.200.1:blue
+    ${table}=    Set Variable    ${OPERATIONAL}/elan:elan-forwarding-tables/mac-table/${elan}
+    Resource Should Say    ${table}/mac-entry/${mac}    "interface":"blue:p2"    "ip-prefix":"10.11.1.11"
+    Resource Should Not Say    ${table}    red:p1
+    Resource Should Say    ${OPERATIONAL}/elan:elan-dpn-interfaces/elan-dpn-interfaces-list/${elan}/dpn-interfaces/${dpn}
+    ...    "interfaces":["blue:p1","blue:p2","blue:p3"]
+
 The Switch Answers ARP
     ${answered}=    Packets In Table    1    81    arp_tpa=10.11.1.11
     Should Be True    ${answered} > 0
