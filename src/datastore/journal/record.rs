@@ -7,6 +7,12 @@ use serde_json::value::RawValue;
 use crate::datastore::{Edit, IdChange, Operation, Store};
 use crate::schema::{DataPath, Key, Position, Schema, json};
 
+/// Appends a small value as JSON.
+fn put_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    // Strings and numbers into memory: this cannot fail.
+    let _ = serde_json::to_writer(out, value);
+}
+
 /// One committed transaction.
 #[derive(Debug, Clone)]
 pub struct Record {
@@ -26,27 +32,27 @@ pub struct RecordError {
     pub reason: String,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Line<'a> {
     rev: u64,
     by: String,
     at: u64,
     #[serde(borrow)]
     edits: Vec<EditLine<'a>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     ids: Vec<(String, String, Option<u32>)>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct EditLine<'a> {
     /// `config` or `operational`, and the operation.
     store: String,
     op: String,
     path: String,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(borrow)]
     value: Option<&'a RawValue>,
     /// `first`, `last`, `before` or `after`, and the entry that the latter two are about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     position: Option<(String, Option<String>)>,
 }
 
@@ -60,35 +66,39 @@ const OPERATIONS: [(Operation, &str); 6] = [
 ];
 
 impl Record {
+    /// The record as one JSON object, written in one go: a thousand pods are one record.
     pub fn to_bytes(&self, schema: &Schema) -> Vec<u8> {
-        let values: Vec<Option<Box<RawValue>>> = self
-            .edits
-            .iter()
-            .map(|edit| {
-                let mut text = Vec::new();
-                json::write_resource(schema, &edit.path, edit.node.as_ref()?, &mut text);
-                RawValue::from_string(String::from_utf8(text).ok()?).ok()
-            })
-            .collect();
-        let edits = self.edits.iter().zip(&values).map(|(edit, value)| EditLine {
-            store: if edit.store == Store::Config { "config" } else { "operational" }.to_owned(),
-            op: OPERATIONS
-                .iter()
-                .find(|(known, _)| *known == edit.operation)
-                .map_or("", |(_, name)| name)
-                .to_owned(),
-            path: edit.path.to_rfc8040(schema),
-            value: value.as_deref(),
-            position: edit.position.as_ref().map(|position| position_line(schema, &edit.path, position)),
-        });
-        let line = Line {
-            rev: self.revision,
-            by: self.author.clone(),
-            at: self.time,
-            edits: edits.collect(),
-            ids: self.ids.iter().map(|change| (change.pool.clone(), change.key.clone(), change.id)).collect(),
-        };
-        serde_json::to_vec(&line).unwrap_or_default()
+        let mut out = Vec::with_capacity(512);
+        out.extend_from_slice(format!("{{\"rev\":{},\"by\":", self.revision).as_bytes());
+        put_json(&mut out, &self.author);
+        out.extend_from_slice(format!(",\"at\":{},\"edits\":[", self.time).as_bytes());
+        for (number, edit) in self.edits.iter().enumerate() {
+            out.extend_from_slice(if number == 0 { b"{\"store\":" } else { b",{\"store\":" });
+            put_json(&mut out, if edit.store == Store::Config { "config" } else { "operational" });
+            let op = OPERATIONS.iter().find(|(known, _)| *known == edit.operation);
+            out.extend_from_slice(b",\"op\":");
+            put_json(&mut out, op.map_or("", |(_, name)| name));
+            out.extend_from_slice(b",\"path\":");
+            put_json(&mut out, &edit.path.to_rfc8040(schema));
+            if let Some(node) = &edit.node {
+                out.extend_from_slice(b",\"value\":");
+                json::write_resource(schema, &edit.path, node, &mut out);
+            }
+            if let Some(position) = &edit.position {
+                out.extend_from_slice(b",\"position\":");
+                put_json(&mut out, &position_line(schema, &edit.path, position));
+            }
+            out.push(b'}');
+        }
+        out.push(b']');
+        if !self.ids.is_empty() {
+            let ids: Vec<_> =
+                self.ids.iter().map(|change| (&change.pool, &change.key, change.id)).collect();
+            out.extend_from_slice(b",\"ids\":");
+            put_json(&mut out, &ids);
+        }
+        out.push(b'}');
+        out
     }
 
     /// # Errors
