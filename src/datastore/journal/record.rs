@@ -92,8 +92,7 @@ impl Record {
         }
         out.push(b']');
         if !self.ids.is_empty() {
-            let ids: Vec<_> =
-                self.ids.iter().map(|change| (&change.pool, &change.key, change.id)).collect();
+            let ids: Vec<_> = self.ids.iter().map(|change| (&change.pool, &change.key, change.id)).collect();
             out.extend_from_slice(b",\"ids\":");
             put_json(&mut out, &ids);
         }

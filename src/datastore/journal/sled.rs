@@ -12,6 +12,7 @@ use super::{Journal, JournalError, Loaded};
 /// Layout of keys and values; a higher number is refused.
 const FORMAT: u32 = 1;
 const RECORD: u8 = b'r';
+const GROUP: usize = 64 << 10;
 const PART: u8 = b'p';
 const FORMAT_KEY: &[u8] = b"format";
 const CHECKPOINT_KEY: &[u8] = b"checkpoint";
@@ -145,6 +146,41 @@ fn unframed(value: &[u8]) -> Option<&[u8]> {
     (crc32fast::hash(payload).to_be_bytes() == sum).then_some(payload)
 }
 
+/// Records in framed groups, each with the revision of its last record: one value of sled costs less than many. A group
+/// that grows beyond [`GROUP`] bytes ends there, since sled puts large values into files of their own.
+fn grouped(records: &[(u64, Vec<u8>)]) -> Vec<(u64, Vec<u8>)> {
+    let mut groups: Vec<(u64, Vec<u8>)> = Vec::new();
+    for (revision, payload) in records {
+        if groups.last().is_none_or(|(_, group)| group.len() + payload.len() > GROUP) {
+            groups.push((*revision, vec![0; 4]));
+        }
+        let Some((last, group)) = groups.last_mut() else { continue };
+        *last = *revision;
+        group.extend(revision.to_be_bytes());
+        group.extend((payload.len() as u32).to_be_bytes());
+        group.extend(payload);
+    }
+    for (_, group) in &mut groups {
+        let sum = crc32fast::hash(&group[4..]);
+        group[..4].copy_from_slice(&sum.to_be_bytes());
+    }
+    groups
+}
+
+/// The records of a group without its frame; `None`: it is none.
+fn ungrouped(mut group: &[u8]) -> Option<Vec<(u64, Vec<u8>)>> {
+    let mut records = Vec::new();
+    while !group.is_empty() {
+        let (revision, rest) = group.split_first_chunk::<8>()?;
+        let (length, rest) = rest.split_first_chunk::<4>()?;
+        let (payload, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        records.push((u64::from_be_bytes(*revision), payload.to_vec()));
+        group = rest;
+    }
+    Some(records)
+}
+
+/// The key of a group, by its last revision.
 fn record_key(revision: u64) -> [u8; 9] {
     let mut key = [RECORD; 9];
     key[1..].copy_from_slice(&revision.to_be_bytes());
@@ -182,20 +218,21 @@ impl Journal for SledJournal {
         let mut torn: Option<u64> = None;
         for entry in self.db.range(record_key(behind).as_slice()..=record_key(u64::MAX).as_slice()) {
             let (key, value) = entry.map_err(|error| self.io(error))?;
-            let revision = key[1..].iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
+            let last = key[1..].iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
             if let Some(torn) = torn {
-                return Err(
-                    self.damaged(format!("the record of revision {torn}, in the middle of the journal"))
-                );
+                let where_ = format!("the records up to revision {torn}, in the middle of the journal");
+                return Err(self.damaged(where_));
             }
-            match unframed(&value) {
-                Some(payload) => loaded.records.push((revision, payload.to_vec())),
-                None => torn = Some(revision),
+            match unframed(&value).and_then(ungrouped) {
+                Some(records) => {
+                    loaded.records.extend(records.into_iter().filter(|(revision, _)| *revision >= behind));
+                }
+                None => torn = Some(last),
             }
         }
         if let Some(torn) = torn {
             loaded.repairs.push(format!(
-                "the last record (revision {torn}) was torn and is dropped; it was never acknowledged"
+                "the last records (up to revision {torn}) were torn and are dropped; they were never acknowledged"
             ));
             self.db.remove(record_key(torn)).map_err(|error| self.io(error))?;
         }
@@ -203,16 +240,24 @@ impl Journal for SledJournal {
     }
 
     fn append(&mut self, records: &[(u64, Vec<u8>)]) -> Result<(), JournalError> {
-        let mut batch = sled::Batch::default();
-        for (revision, payload) in records {
-            batch.insert(&record_key(*revision), framed(payload));
-        }
-        let written = self.db.apply_batch(batch).map_err(|error| self.io(error)).and_then(|()| self.sync());
+        let groups = grouped(records);
+        let put = || match groups.as_slice() {
+            // A batch would cost sled a second write.
+            [(last, group)] => self.db.insert(record_key(*last), group.as_slice()).map(drop),
+            groups => {
+                let mut batch = sled::Batch::default();
+                for (last, group) in groups {
+                    batch.insert(&record_key(*last), group.as_slice());
+                }
+                self.db.apply_batch(batch)
+            }
+        };
+        let written = put().map_err(|error| self.io(error)).and_then(|()| self.sync());
         if written.is_err() {
             // What may have reached the file must not come back as if it had been promised.
             let mut undo = sled::Batch::default();
-            for (revision, _) in records {
-                undo.remove(&record_key(*revision));
+            for (last, _) in &groups {
+                undo.remove(&record_key(*last));
             }
             let _ = self.db.apply_batch(undo);
         }
@@ -293,16 +338,30 @@ mod tests {
     fn a_damaged_record_in_the_middle_stops_the_start() {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = SledJournal::open(folder.path()).unwrap();
-        journal.append(&[(1, b"a".to_vec()), (2, b"b".to_vec())]).unwrap();
+        journal.append(&[(1, b"a".to_vec())]).unwrap();
+        journal.append(&[(2, b"b".to_vec()), (3, b"c".to_vec())]).unwrap();
+        let whole = journal.db.get(record_key(1)).unwrap().unwrap();
         journal.db.insert(record_key(1), b"xxxxa".as_slice()).unwrap();
         assert!(matches!(journal.load(), Err(JournalError::Damaged { .. })));
-        journal.db.insert(record_key(1), framed(b"a")).unwrap();
-        journal.db.insert(record_key(2), b"xxxxb".as_slice()).unwrap();
+        journal.db.insert(record_key(1), whole).unwrap();
+        journal.db.insert(record_key(3), b"xxxxb".as_slice()).unwrap();
         let loaded = journal.load().unwrap();
         assert_eq!(
             (loaded.records.len(), loaded.repairs.len()),
             (1, 1),
             "a torn end is dropped and reported"
         );
+    }
+
+    #[test]
+    fn large_groups_are_split_and_come_back_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = SledJournal::open(folder.path()).unwrap();
+        let records: Vec<_> = (1..=300_u64).map(|number| (number, vec![number as u8; 1000])).collect();
+        assert!(grouped(&records).len() > 2);
+        journal.append(&records).unwrap();
+        assert_eq!(journal.load().unwrap().records, records);
+        journal.checkpoint(70, &[b"up to the middle of a group".to_vec()]).unwrap();
+        assert_eq!(journal.load().unwrap().records, records[70..]);
     }
 }
