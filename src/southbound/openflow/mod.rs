@@ -3,6 +3,7 @@
 //! Two ways lead from a switch: replies and errors to its programmer (the reader waits when that is slow), and punted packets to
 //! their consumer (dropped and counted when that is slow), so that a storm of punts never delays programming.
 
+mod outbox;
 mod server;
 mod session;
 
@@ -73,21 +74,21 @@ pub struct SessionClosed;
 /// The way to a switch. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SessionHandle {
-    out: mpsc::Sender<Bytes>,
+    out: outbox::Sender,
     xid: Arc<AtomicU32>,
 }
 
 impl SessionHandle {
-    fn new(out: mpsc::Sender<Bytes>) -> SessionHandle {
+    fn new(out: outbox::Sender) -> SessionHandle {
         SessionHandle { out, xid: Arc::new(AtomicU32::new(0x100)) }
     }
 
-    /// Queues encoded messages; waits while the switch is slow.
+    /// Sends encoded messages; waits while the switch is slow. All or nothing of them is sent if it is cancelled.
     ///
     /// # Errors
     /// When the session is over.
     pub async fn send(&self, bytes: Bytes) -> Result<(), SessionClosed> {
-        self.out.send(bytes).await.map_err(|_| SessionClosed)
+        self.out.send(bytes).await
     }
 
     /// Whether both lead to the same session.

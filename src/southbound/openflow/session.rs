@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use openflow_rs::{ErrorMessage, Features, Message, VERSION, frame_len};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -11,11 +11,10 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tracing::debug;
 
+use super::outbox::{self, outbox};
 use super::{Connected, Incoming, PacketIn, SessionHandle, Settings};
 use crate::net::Dpid;
 
-/// Encoded chunks that wait for the socket; a chunk is at most about 64 KiB.
-const OUTBOX: usize = 64;
 /// Replies that wait for the programmer.
 const REPLIES: usize = 256;
 /// NXPIF_NXT_PACKET_IN2.
@@ -54,7 +53,7 @@ pub async fn run(
         .await
         .map_err(|_| SessionError::Slow("hello and features"))??;
     let dpid = Dpid(features.dpid);
-    let (out, outbox) = mpsc::channel(OUTBOX);
+    let (out, waiting) = outbox(write);
     let session = SessionHandle::new(out.clone());
     let (replies, received) = mpsc::channel(REPLIES);
     connected
@@ -62,7 +61,7 @@ pub async fn run(
         .await
         .map_err(|_| SessionError::Stopped)?;
     drop(connected);
-    let writer = tokio::spawn(write_all(write, outbox));
+    let writer = tokio::spawn(waiting.run());
     let ended = listen(&mut reader, dpid, settings, &out, &replies, &packet_ins).await;
     writer.abort();
     let reason = match &ended {
@@ -134,30 +133,11 @@ async fn handshake(reader: &mut Reader, write: &mut OwnedWriteHalf) -> Result<Fe
     }
 }
 
-/// Writes what is queued, joining what waits already into few system calls.
-async fn write_all(mut write: OwnedWriteHalf, mut outbox: mpsc::Receiver<Bytes>) {
-    while let Some(first) = outbox.recv().await {
-        let mut batch: Vec<Bytes> = vec![first];
-        while batch.len() < OUTBOX
-            && let Ok(more) = outbox.try_recv()
-        {
-            batch.push(more);
-        }
-        for mut chunk in batch {
-            while chunk.has_remaining() {
-                if write.write_buf(&mut chunk).await.is_err() {
-                    return; // the reader sees the same end and says why
-                }
-            }
-        }
-    }
-}
-
 async fn listen(
     reader: &mut Reader,
     dpid: Dpid,
     settings: Settings,
-    out: &mpsc::Sender<Bytes>,
+    out: &outbox::Sender,
     replies: &mpsc::Sender<Incoming>,
     packet_ins: &mpsc::Sender<PacketIn>,
 ) -> Result<String, SessionError> {
@@ -171,7 +151,7 @@ async fn listen(
             }
             Err(_) => {
                 // A full queue means that the writer is stuck; silence will end the session.
-                let _ = out.try_send(encoded(&Message::EchoRequest(Vec::new()), 0));
+                out.send_if_room(encoded(&Message::EchoRequest(Vec::new()), 0));
                 continue;
             }
         };
