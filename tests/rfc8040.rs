@@ -5,6 +5,8 @@ mod support;
 
 #[path = "rfc8040/conditions.rs"]
 mod conditions;
+#[path = "rfc8040/operations.rs"]
+mod operations;
 #[path = "rfc8040/ordered.rs"]
 mod ordered;
 #[path = "rfc8040/patches.rs"]
@@ -13,3 +15,5 @@ mod patches;
 mod queries;
 #[path = "rfc8040/streams.rs"]
 mod streams;
+#[path = "rfc8040/xml.rs"]
+mod xml;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use coeus::datastore::journal::MemoryJournal;
-use coeus::datastore::{Handle, NullEngine, Store, actor, to_json};
-use coeus::northbound::restconf::{App, Users, serve};
-use coeus::schema::{Schema, builtin, load_with};
+use coeus::datastore::{Edit, Handle, NullEngine, Store, Transaction, actor, to_json};
+use coeus::northbound::restconf::{App, Call, Operations, Users, serve};
+use coeus::schema::{Fields, Node, Schema, SchemaId, Value, builtin, load_with};
 
 pub struct Server {
     pub address: SocketAddr,
@@ -69,6 +69,7 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let mut app = App::new(started.handle.clone(), Users::admin("secret"));
         app.body_limit = 1 << 20;
+        app.operations = operations(schema).into();
         runtime.spawn(serve(listener, app, std::future::pending()));
         Server { address, datastore: started.handle, _runtime: runtime }
     }
@@ -134,4 +135,33 @@ fn unchunked(mut text: &str) -> (String, usize) {
         text = rest.get(size + 2..).unwrap_or_default();
     }
     (body, 0)
+}
+
+/// The operations of the module `lab`.
+fn operations(schema: &'static Schema) -> Operations {
+    let mut operations = Operations::default();
+    let (Some(echo), Some(ping)) = (schema.rpc("lab", "echo"), schema.rpc("lab", "ping")) else {
+        return operations;
+    };
+    let child = |part: Option<SchemaId>, name: &str| schema.child_named(part, name, false).unwrap();
+    let (from, to) = (child(schema.input(echo), "text"), child(schema.output(echo), "text"));
+    let times = child(schema.input(echo), "times");
+    operations.on(echo, move |call: Call| async move {
+        let text = call.input.text(from).unwrap_or_default();
+        let times = call.input.leaf(times).and_then(Value::as_uint).unwrap_or(1) as usize;
+        Ok(Fields::of(vec![(to, Node::Leaf(Value::text(text.repeat(times))))]).into())
+    });
+    operations.on(ping, |_| async { Ok(Fields::default().into()) });
+    let item = schema.resolve("/lab:lab/item");
+    let reset = schema.actions_of(item).next().unwrap();
+    let value = schema.resolve("/lab:lab/item/value");
+    let (to, was) = (child(schema.input(reset), "to"), child(schema.output(reset), "was"));
+    operations.on(reset, move |call: Call| async move {
+        let at = call.path.parent().unwrap().child(value);
+        let before = call.datastore.snapshot().read(Store::Config, &at);
+        let node = Node::Leaf(call.input.leaf(to).unwrap().clone());
+        call.datastore.commit(Transaction::new(&call.user, vec![Edit::put(Store::Config, at, node)])).await?;
+        Ok(Fields::of(before.into_iter().map(|node| (was, node)).collect()).into())
+    });
+    operations
 }

@@ -6,8 +6,9 @@ use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use super::face::Face;
 use super::media::{self, Media};
 use super::{Problem, Problems};
+use crate::schema::Schema;
 
-pub fn text(status: StatusCode, kind: &'static str, body: String) -> Response<Body> {
+pub fn text(status: StatusCode, kind: &'static str, body: Vec<u8>) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -18,13 +19,13 @@ pub fn text(status: StatusCode, kind: &'static str, body: String) -> Response<Bo
 ///
 /// # Errors
 /// 405 for everything but reading it.
-pub fn fixed(method: &Method, kind: &'static str, body: String) -> Result<Response<Body>, Problems> {
+pub fn fixed(method: &Method, kind: &'static str, body: Vec<u8>) -> Result<Response<Body>, Problems> {
     const METHODS: &str = "GET, HEAD, OPTIONS";
     match *method {
         Method::GET => Ok(text(StatusCode::OK, kind, body)),
         Method::HEAD => {
             let length = body.len();
-            let mut response = text(StatusCode::OK, kind, String::new());
+            let mut response = text(StatusCode::OK, kind, Vec::new());
             response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
             Ok(response)
         }
@@ -49,8 +50,8 @@ pub fn not_allowed(method: &Method, methods: &'static str) -> Problems {
 }
 
 /// The errors of a request, in the media type that the client asked for.
-pub fn refused(face: Face, media: Media, problems: &Problems) -> Response<Body> {
-    let mut response = Response::new(Body::from(problems.body(face)));
+pub fn refused(schema: &Schema, face: Face, media: Media, problems: &Problems) -> Response<Body> {
+    let mut response = Response::new(Body::from(problems.body(schema, face, media.encoding)));
     *response.status_mut() = problems.status();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media.name));

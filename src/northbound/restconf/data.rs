@@ -3,14 +3,14 @@
 use axum::body::{Body, Bytes};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use super::conditions::{self, Verdict};
 use super::face::Face;
 use super::media::{self, BodyKind, Encoding};
 use super::read::{self, Found};
-use super::{App, Problem, Problems, answer, patch, query, stream, write};
+use super::{App, Problem, Problems, answer, operations, patch, query, stream, write};
 use crate::datastore::{Stamp, Store};
+use crate::schema::DataPath;
 
 /// Answers up to so many bytes are made in one piece; longer ones are sent while they are made.
 pub const ONE_PIECE: usize = 256 * 1024;
@@ -29,17 +29,23 @@ pub async fn handle(
 ) -> Result<Response<Body>, Problems> {
     let method = match parts.method {
         Method::GET | Method::HEAD => return get(app, face, raw, parts),
-        Method::OPTIONS => {
-            let path = face.path(app.datastore.snapshot().schema, raw)?;
-            return Ok(answer::allow(face.methods(path.steps.is_empty())));
-        }
+        Method::OPTIONS => return options(app, face, raw),
         Method::POST => write::Method::Post,
         Method::PUT => write::Method::Put,
         Method::PATCH => write::Method::Patch,
         Method::DELETE => write::Method::Delete,
         _ => return Err(answer::not_allowed(&parts.method, face.methods(raw.trim_matches('/').is_empty()))),
     };
-    let path = face.path(app.datastore.snapshot().schema, raw)?;
+    let schema = app.datastore.snapshot().schema;
+    let path = match face.path(schema, raw) {
+        Ok(path) => path,
+        Err(problems) => {
+            return match DataPath::parse_action(schema, raw.strip_prefix('/').unwrap_or(raw)) {
+                Ok(path) if !face.is_legacy() => operations::action(app, user, face, path, parts, body).await,
+                _ => Err(problems),
+            };
+        }
+    };
     if !face.is_writable() {
         let message = match face {
             Face::Legacy(_) => {
@@ -50,14 +56,16 @@ pub async fn handle(
         let methods = face.methods(path.steps.is_empty());
         return Err(Problem::new("operation-not-supported", message).with_allow(methods).into());
     }
-    let body = match method {
-        write::Method::Delete => Bytes::new(),
-        _ => match media::of_body(&parts.headers)? {
-            BodyKind::Data(Encoding::Json) => whole(app, body).await?,
-            BodyKind::YangPatch(Encoding::Json) if method == write::Method::Patch => {
-                query::none(parts.uri.query())?;
-                let body = whole(app, body).await?;
-                let patched = patch::patch(app, user, face, &path, &parts.headers, &body).await?;
+    let (headers, query) = (&parts.headers, parts.uri.query());
+    let (body, encoding) = match method {
+        write::Method::Delete => (Bytes::new(), Encoding::Json),
+        _ => match media::of_body(headers)? {
+            BodyKind::Data(encoding) => (app.whole(body).await?, encoding),
+            BodyKind::YangPatch(encoding) if method == write::Method::Patch => {
+                query::none(query)?;
+                let body = app.whole(body).await?;
+                let request = patch::Request { user, face, path: &path, headers, encoding, body: &body };
+                let patched = patch::patch(app, request).await?;
                 return Ok(patched_answer(app, face, parts, patched));
             }
             BodyKind::YangPatch(_) => {
@@ -66,10 +74,20 @@ pub async fn handle(
             }
         },
     };
-    let (headers, query) = (&parts.headers, parts.uri.query());
-    let request = write::Request { user, face, method, path, headers, query, body: &body };
+    let request = write::Request { user, face, method, path, headers, query, body: &body, encoding };
     let written = write::write(app, request).await?;
     Ok(done(app, written))
+}
+
+fn options(app: &App, face: Face, raw: &str) -> Result<Response<Body>, Problems> {
+    let schema = app.datastore.snapshot().schema;
+    match face.path(schema, raw) {
+        Ok(path) => Ok(answer::allow(face.methods(path.steps.is_empty()))),
+        Err(problems) => match DataPath::parse_action(schema, raw.strip_prefix('/').unwrap_or(raw)) {
+            Ok(_) if !face.is_legacy() => Ok(answer::allow(operations::METHODS)),
+            _ => Err(problems),
+        },
+    }
 }
 
 /// The answer to a write, with the tag of what is there now unless somebody else has been there since.
@@ -92,7 +110,8 @@ fn done(app: &App, written: write::Written) -> Response<Body> {
 /// The answer to a YANG Patch, whose status says what became of each edit.
 fn patched_answer(app: &App, face: Face, parts: &Parts, patched: patch::Patched) -> Response<Body> {
     let media = media::of_answer(&parts.headers, face).unwrap_or(media::usual(face));
-    let mut response = Response::new(Body::from(patched.body));
+    let body = patched.body(app.datastore.snapshot().schema, media.encoding);
+    let mut response = Response::new(Body::from(body));
     *response.status_mut() = patched.status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media.name));
     if let Some(path) = patched.changed
@@ -144,7 +163,7 @@ fn get(app: &App, face: Face, raw: &str, parts: &Parts) -> Result<Response<Body>
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media.name));
     pages(&found, parts, headers);
-    fill(&mut response, found, parts.method == Method::HEAD);
+    fill(&mut response, found, media.encoding, parts.method == Method::HEAD)?;
     Ok(response)
 }
 
@@ -164,27 +183,16 @@ fn pages(found: &Found, parts: &Parts, headers: &mut HeaderMap) {
 }
 
 /// Puts the data into the response: at once if they are few, else piece by piece.
-fn fill(response: &mut Response<Body>, found: Found, head: bool) {
+fn fill(response: &mut Response<Body>, found: Found, encoding: Encoding, head: bool) -> Result<(), Problems> {
     let mut out = Vec::new();
-    let complete = found.write(&mut out, Some(&mut |out| out.len() < ONE_PIECE));
+    let complete = found.write(encoding, &mut out, &mut |out| out.len() < ONE_PIECE)?;
     if complete {
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(out.len()));
     }
     *response.body_mut() = match (head, complete) {
         (true, _) => Body::empty(),
         (false, true) => Body::from(out),
-        (false, false) => stream::body(found),
+        (false, false) => stream::body(found, encoding),
     };
-}
-
-/// The whole body of a request, if it is not too long.
-async fn whole(app: &App, body: Body) -> Result<Bytes, Problems> {
-    match Limited::new(body, app.body_limit).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => {
-            let message = format!("the body is longer than {} bytes; send it in parts", app.body_limit);
-            Err(Problem::new("too-big", message).into())
-        }
-        Err(error) => Err(Problem::new("malformed-message", format!("the body ended early: {error}")).into()),
-    }
+    Ok(())
 }

@@ -4,9 +4,10 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::face::Face;
+use super::media::Encoding;
 use crate::datastore::DatastoreError;
 use crate::schema::BodyErrors;
-use crate::schema::{PathError, TreeError, ValidationError};
+use crate::schema::{PathError, Schema, TreeError, ValidationError, xml};
 
 /// One fault of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +53,11 @@ impl Problem {
         Problem::new("data-missing", format!("no data at {path}")).at(path).with_status(StatusCode::NOT_FOUND)
     }
 
+    /// `error-type`: what is said about data comes from the application.
+    fn kind(&self) -> &'static str {
+        if self.path.is_some() { "application" } else { "protocol" }
+    }
+
     fn status(&self) -> StatusCode {
         self.status.unwrap_or_else(|| status(self.tag))
     }
@@ -76,9 +82,21 @@ impl From<Problem> for Problems {
     }
 }
 
+impl From<PathError> for Problem {
+    fn from(error: PathError) -> Self {
+        Problem::new(error.kind.error_tag(), error.to_string()).at(error.at)
+    }
+}
+
 impl From<PathError> for Problems {
     fn from(error: PathError) -> Self {
-        Problem::new(error.kind.error_tag(), error.to_string()).at(error.at).into()
+        Problem::from(error).into()
+    }
+}
+
+impl From<Vec<ValidationError>> for Problems {
+    fn from(errors: Vec<ValidationError>) -> Self {
+        Problems(errors.into_iter().map(Problem::from).collect())
     }
 }
 
@@ -121,9 +139,7 @@ impl From<DatastoreError> for Problems {
             DatastoreError::Exists { path } => Problem::new("data-exists", message).at(path),
             DatastoreError::DerivedOwned { path, .. } => Problem::new("resource-denied", message).at(path),
             DatastoreError::Tree(error) => error.into(),
-            DatastoreError::Invalid(errors) => {
-                return Problems(errors.into_iter().map(Problem::from).collect());
-            }
+            DatastoreError::Invalid(errors) => return errors.into(),
             DatastoreError::Conflict { path, .. } => Problem::new("in-use", message).at(path),
             DatastoreError::AtEdit { error, .. } => return (*error).into(),
             DatastoreError::Precondition { path } => Problem::new("operation-failed", message).at(path),
@@ -146,16 +162,44 @@ impl Problems {
     }
 
     /// The body, with the wrapper's name as the face spells it.
-    pub fn body(&self, face: Face) -> Vec<u8> {
-        let name = if face.is_legacy() { "errors" } else { "ietf-restconf:errors" };
-        json!({ name: self.errors() }).to_string().into_bytes()
+    pub fn body(&self, schema: &Schema, face: Face, encoding: Encoding) -> Vec<u8> {
+        match encoding {
+            Encoding::Json => {
+                let name = if face.is_legacy() { "errors" } else { "ietf-restconf:errors" };
+                json!({ name: self.errors() }).to_string().into_bytes()
+            }
+            Encoding::Xml => {
+                let mut out = Vec::new();
+                self.errors_xml(Some(xml::RESTCONF), &mut xml::Writer::new(schema, &mut out));
+                out
+            }
+        }
+    }
+
+    /// The same container as XML, in a namespace of its own or in that around it.
+    pub fn errors_xml(&self, namespace: Option<&str>, writer: &mut xml::Writer<'_>) {
+        writer.start(namespace, "errors");
+        for problem in &self.0 {
+            writer.start(None, "error");
+            writer.leaf("error-type", problem.kind());
+            writer.leaf("error-tag", problem.tag);
+            if let Some(tag) = &problem.app_tag {
+                writer.leaf("error-app-tag", tag);
+            }
+            if let Some(path) = &problem.path {
+                writer.path("error-path", path);
+            }
+            writer.leaf("error-message", &problem.message);
+            writer.end("error");
+        }
+        writer.end("errors");
     }
 
     /// The container `errors` of RFC 8040 section 8.
     pub fn errors(&self) -> Value {
         let one = |problem: &Problem| {
             let mut error = json!({
-                "error-type": if problem.path.is_some() { "application" } else { "protocol" },
+                "error-type": problem.kind(),
                 "error-tag": problem.tag,
                 "error-message": problem.message,
             });

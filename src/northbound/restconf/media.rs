@@ -9,6 +9,7 @@ use super::{Problem, Problems};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Encoding {
     Json,
+    Xml,
 }
 
 /// A media type that is served.
@@ -23,19 +24,25 @@ impl Media {
     pub fn suffix(self) -> &'static str {
         match self.encoding {
             Encoding::Json => "",
+            Encoding::Xml => "-xml",
         }
     }
 }
 
 pub const YANG_JSON: Media = Media { name: "application/yang-data+json", encoding: Encoding::Json };
+const YANG_XML: Media = Media { name: "application/yang-data+xml", encoding: Encoding::Xml };
 const JSON: Media = Media { name: "application/json", encoding: Encoding::Json };
 
 /// In the order of our preference on the root of RFC 8040.
-const SERVED: [Media; 4] = [
+const SERVED: [Media; 8] = [
     YANG_JSON,
+    YANG_XML,
     JSON,
+    Media { name: "application/xml", encoding: Encoding::Xml },
     Media { name: "application/yang.data+json", encoding: Encoding::Json },
+    Media { name: "application/yang.data+xml", encoding: Encoding::Xml },
     Media { name: "text/json", encoding: Encoding::Json },
+    Media { name: "text/xml", encoding: Encoding::Xml },
 ];
 
 /// What a body is.
@@ -47,7 +54,8 @@ pub enum BodyKind {
 }
 
 /// For `Accept-Patch`.
-pub const ACCEPT_PATCH: &str = "application/yang-data+json, application/yang-patch+json, application/json";
+pub const ACCEPT_PATCH: &str = "application/yang-data+json, application/yang-data+xml, \
+    application/yang-patch+json, application/yang-patch+xml, application/json, application/xml";
 
 /// The media type that a face answers with when nobody minds.
 pub fn usual(face: Face) -> Media {
@@ -138,8 +146,11 @@ pub fn of_body(headers: &HeaderMap) -> Result<BodyKind, Problems> {
     if is("application/yang-patch+json") || is("application/yang.patch+json") {
         return Ok(BodyKind::YangPatch(Encoding::Json));
     }
+    if is("application/yang-patch+xml") || is("application/yang.patch+xml") {
+        return Ok(BodyKind::YangPatch(Encoding::Xml));
+    }
     let shown: String = name.chars().take(80).collect();
-    let message = format!("{shown:?} is not understood here; send {} or {}", YANG_JSON.name, JSON.name);
+    let message = format!("{shown:?} is not understood here; send {} or {}", YANG_JSON.name, YANG_XML.name);
     Err(Problem::new("invalid-value", message).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE).into())
 }
 
@@ -163,8 +174,10 @@ mod tests {
             (Face::Rests, "application/json", Some(JSON.name)),
             (Face::Rests, "APPLICATION/JSON", Some(JSON.name)),
             (Face::Rests, "application/json;q=0.5, application/yang-data+json;q=0.4", Some(JSON.name)),
-            (Face::Rests, "application/yang-data+json;q=0, */*;q=0.1", Some(JSON.name)),
+            (Face::Rests, "application/yang-data+json;q=0, */*;q=0.1", Some(YANG_XML.name)),
             (Face::Rests, "text/html, */*;q=0.1", Some(YANG_JSON.name)),
+            (Face::Rests, "application/yang-data+xml, application/yang-data+json;q=0.9", Some(YANG_XML.name)),
+            (legacy, "application/xml", Some("application/xml")),
             (Face::Rests, "text/html", None),
             (Face::Rests, "application/yang-data+json;q=0", None),
             (Face::Rests, "*/*;q=0.000", None),

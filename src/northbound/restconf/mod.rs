@@ -5,24 +5,31 @@
 
 mod answer;
 mod auth;
+mod codec;
 mod conditions;
 mod data;
 mod discovery;
 mod error;
 mod face;
 mod media;
+mod operations;
 mod patch;
 mod query;
 mod read;
+mod routes;
 mod server;
 mod stream;
 mod write;
 
 pub use auth::{FirstStart, Users, UsersError};
 pub use error::{Problem, Problems};
+pub use operations::{Call, Operations, Outcome};
 pub use server::serve;
 
 use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::{Body, Bytes};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::datastore::Handle;
 
@@ -32,13 +39,34 @@ pub struct App {
     pub datastore: Handle,
     pub users: Arc<Users>,
     pub readiness: Readiness,
+    pub operations: Arc<Operations>,
     /// Longest body taken, in bytes.
     pub body_limit: usize,
 }
 
 impl App {
     pub fn new(datastore: Handle, users: Users) -> App {
-        App { datastore, users: Arc::new(users), readiness: Readiness::default(), body_limit: 64 << 20 }
+        App {
+            datastore,
+            users: Arc::new(users),
+            readiness: Readiness::default(),
+            operations: Arc::default(),
+            body_limit: 64 << 20,
+        }
+    }
+
+    /// The whole body of a request, if it is not too long.
+    async fn whole(&self, body: Body) -> Result<Bytes, Problems> {
+        match Limited::new(body, self.body_limit).collect().await {
+            Ok(collected) => Ok(collected.to_bytes()),
+            Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => {
+                let message = format!("the body is longer than {} bytes; send it in parts", self.body_limit);
+                Err(Problem::new("too-big", message).into())
+            }
+            Err(error) => {
+                Err(Problem::new("malformed-message", format!("the body ended early: {error}")).into())
+            }
+        }
     }
 }
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::face::{Datastore, Face};
+use super::media::Encoding;
 use super::query::{Content, ReadQuery};
 use super::{Problem, Problems};
 use crate::datastore::{Snapshot, Stamp, Store};
-use crate::schema::json::{self, Sink};
+use crate::schema::json::Sink;
 use crate::schema::select::{Origin, Origins, Selected, Whole, WithDefaults, default_in_use};
 use crate::schema::{DataPath, Fields, Node, get_merged, merge_layers};
 
@@ -163,11 +164,19 @@ impl Found {
         Ok(())
     }
 
-    /// Writes the answer as JSON. With a sink, piece by piece; false: the sink has seen enough.
-    pub fn write(&self, out: &mut Vec<u8>, sink: Option<&mut Sink<'_>>) -> bool {
+    /// Writes the answer piece by piece; false: the sink has seen enough.
+    ///
+    /// # Errors
+    /// A list that is not one element, in XML; before anything is written.
+    pub fn write(
+        &self,
+        encoding: Encoding,
+        out: &mut Vec<u8>,
+        sink: &mut Sink<'_>,
+    ) -> Result<bool, Problems> {
         let schema = self.snapshot.schema;
         if self.query.selection.is_whole() && !self.query.with_origin && !self.defaulted {
-            return json::write_view(schema, &self.path, &self.node, &Whole, out, sink);
+            return encoding.write(schema, &self.path, &self.node, &Whole, out, sink);
         }
         let root = match self.query.selection.defaults {
             WithDefaults::ReportAll | WithDefaults::ReportAllTagged => everything(&self.snapshot),
@@ -186,6 +195,6 @@ impl Found {
         if self.defaulted {
             view = view.defaulted();
         }
-        json::write_view(schema, &self.path, &self.node, &view, out, sink)
+        encoding.write(schema, &self.path, &self.node, &view, out, sink)
     }
 }

@@ -9,6 +9,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use http_body::Frame;
 use tokio::sync::mpsc;
 
+use super::media::Encoding;
 use super::read::Found;
 use crate::schema::json::CHUNK;
 
@@ -24,20 +25,17 @@ enum Piece {
 }
 
 /// The body of a long answer.
-pub fn body(found: Found) -> Body {
+pub fn body(found: Found, encoding: Encoding) -> Body {
     let (pieces, inbox) = mpsc::channel(WAITING);
     let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
         let send = |piece| runtime.block_on(pieces.send_timeout(piece, PATIENCE)).is_ok();
         let mut out = Vec::with_capacity(CHUNK + CHUNK / 4);
-        let complete = found.write(
-            &mut out,
-            Some(&mut |out| {
-                let next = Vec::with_capacity(CHUNK + CHUNK / 4);
-                send(Piece::Data(Bytes::from(std::mem::replace(out, next))))
-            }),
-        );
-        if complete {
+        let complete = found.write(encoding, &mut out, &mut |out| {
+            let next = Vec::with_capacity(CHUNK + CHUNK / 4);
+            send(Piece::Data(Bytes::from(std::mem::replace(out, next))))
+        });
+        if matches!(complete, Ok(true)) {
             send(Piece::End);
         }
     });

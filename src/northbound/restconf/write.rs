@@ -3,10 +3,11 @@
 use axum::http::{HeaderMap, StatusCode};
 
 use super::face::Face;
+use super::media::Encoding;
 use super::query::Insert;
 use super::{App, Problem, Problems, conditions, query};
 use crate::datastore::{Edit, Operation, Revision, Store, Transaction};
-use crate::schema::{DataPath, Node, Position, Schema, json, user_ordered};
+use crate::schema::{DataPath, Node, Position, Schema, user_ordered};
 
 /// A write that was carried out.
 pub struct Written {
@@ -35,12 +36,13 @@ pub struct Request<'a> {
     pub headers: &'a HeaderMap,
     pub query: Option<&'a str>,
     pub body: &'a [u8],
+    pub encoding: Encoding,
 }
 
 /// # Errors
 /// Everything that is wrong with the request, or that the datastore refuses.
 pub async fn write(app: &App, request: Request<'_>) -> Result<Written, Problems> {
-    let Request { user, face, method, path, headers, query, body } = request;
+    let Request { user, face, method, path, headers, query, body, encoding } = request;
     let schema = app.datastore.snapshot().schema;
     let insert = match method {
         Method::Post | Method::Put => query::insert(schema, face, query)?,
@@ -56,16 +58,16 @@ pub async fn write(app: &App, request: Request<'_>) -> Result<Written, Problems>
             if is_entry(&path) && !there(&path) {
                 return Err(Problem::missing(path.display(schema)).into());
             }
-            let (child, node) = json::parse_child(schema, &path, body, face.mode())?;
+            let (child, node) = encoding.child(schema, &path, body, face.mode())?;
             (Operation::Create, child, Some(node))
         }
         Method::Put => {
-            let node = json::parse_resource(schema, &path, body, face.mode())?;
+            let node = encoding.resource(schema, &path, body, face.mode())?;
             keep_from_wiping(&path, &node, !preconditions.is_empty())?;
             (Operation::Replace, path, Some(node))
         }
         Method::Patch => {
-            let node = json::parse_resource(schema, &path, body, face.mode())?;
+            let node = encoding.resource(schema, &path, body, face.mode())?;
             if is_entry(&path) && !there(&path) {
                 return Err(Problem::missing(path.display(schema)).into());
             }

@@ -107,6 +107,11 @@ impl<'a> Writer<'a> {
         self.close(name);
     }
 
+    /// Text inside of the element that was started.
+    pub fn characters(&mut self, text: &str) {
+        self.text(text);
+    }
+
     /// A whole element with text in it.
     pub fn leaf(&mut self, name: &str, text: &str) {
         self.open_in(None, name, &[]);

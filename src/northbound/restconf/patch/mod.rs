@@ -1,55 +1,30 @@
 //! YANG Patch: RFC 8072. All edits are one transaction; the status tells of each.
 
+mod body;
+mod status;
+
 use std::collections::HashSet;
 
 use axum::http::{HeaderMap, StatusCode};
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
+use self::body::{EditBody, Patch};
+use self::status::Outcome;
+pub use self::status::Patched;
 use super::face::Face;
+use super::media::Encoding;
 use super::query::Insert;
 use super::{App, Problem, Problems, conditions, write};
 use crate::datastore::{DatastoreError, Edit, Operation, Store, Transaction};
-use crate::schema::{DataPath, Schema, json as yang_json};
+use crate::schema::{DataPath, Schema};
 
-/// What became of a patch.
-pub struct Patched {
-    pub status: StatusCode,
-    /// `ietf-yang-patch:yang-patch-status`.
-    pub body: Vec<u8>,
-    /// The target, if the patch was carried out.
-    pub changed: Option<DataPath>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Body<'a> {
-    #[serde(rename = "ietf-yang-patch:yang-patch", borrow)]
-    patch: Patch<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Patch<'a> {
-    patch_id: String,
-    #[serde(rename = "comment", default)]
-    _comment: Option<String>,
-    #[serde(borrow, default)]
-    edit: Vec<EditBody<'a>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct EditBody<'a> {
-    edit_id: String,
-    operation: String,
-    target: String,
-    point: Option<String>,
-    #[serde(rename = "where")]
-    place: Option<String>,
-    #[serde(borrow)]
-    value: Option<&'a RawValue>,
+/// What is asked.
+pub struct Request<'a> {
+    pub user: &'a str,
+    pub face: Face,
+    pub path: &'a DataPath,
+    pub headers: &'a HeaderMap,
+    pub encoding: Encoding,
+    pub body: &'a [u8],
 }
 
 /// What is wrong with each edit, and what concerns none of them alone.
@@ -61,52 +36,61 @@ struct Faults {
     others: Vec<Problem>,
 }
 
-/// Carries a patch of the resource at `path` out.
+/// Carries a patch of a resource out.
 ///
 /// # Errors
 /// When the body is no YANG Patch; what is wrong with edits is in the answer.
-pub async fn patch(
-    app: &App,
-    user: &str,
-    face: Face,
-    path: &DataPath,
-    headers: &HeaderMap,
-    body: &[u8],
-) -> Result<Patched, Problems> {
+pub async fn patch(app: &App, request: Request<'_>) -> Result<Patched, Problems> {
+    let Request { user, face, path, headers, encoding, body } = request;
     let schema = app.datastore.snapshot().schema;
     let preconditions = conditions::of_write(headers, &app.datastore, Store::Config, path)?;
-    let Body { patch } = serde_json::from_slice(body).map_err(|error| {
-        let hint = "send one member \"ietf-yang-patch:yang-patch\"";
-        Problem::new("malformed-message", format!("the body is no YANG Patch: {error}; {hint}"))
-    })?;
-    let mut faults = Faults { reached: patch.edit.len(), ..Faults::default() };
-    let mut ids = HashSet::new();
-    if let Some(twice) = patch.edit.iter().find(|edit| !ids.insert(&*edit.edit_id)) {
-        let message = format!("two edits have the edit-id {:?}; give each its own", twice.edit_id);
-        faults.others.push(Problem::new("invalid-value", message));
-    }
-    let mut edits = Vec::with_capacity(patch.edit.len());
-    for body in &patch.edit {
-        let edit = edit(schema, face, path, body);
-        faults.edits.push(edit.as_ref().err().cloned());
-        edits.extend(edit);
-    }
+    let Read { id, ids, edits, faults } = read(schema, face, path, encoding, body)?;
     if !faults.is_empty() {
-        return Ok(faults.answer(&patch));
+        return Ok(faults.answer(id, ids));
     }
     let targets: Vec<String> = edits.iter().map(|edit| edit.path.display(schema)).collect();
     let transaction = Transaction::new(user, edits).if_all(preconditions);
     match app.datastore.commit(transaction).await {
-        Ok(_) => Ok(Patched {
-            status: StatusCode::OK,
-            body: status(&patch, json!({"ok": [null]})),
-            changed: Some(path.clone()),
-        }),
+        Ok(_) => {
+            Ok(Patched { status: StatusCode::OK, changed: Some(path.clone()), id, outcome: Outcome::Done })
+        }
         Err(error) => {
+            let mut faults = faults;
             faults.blame(error, &targets);
-            Ok(faults.answer(&patch))
+            Ok(faults.answer(id, ids))
         }
     }
+}
+
+/// A patch made into edits; what is wrong with them is in `faults`.
+struct Read {
+    id: String,
+    ids: Vec<String>,
+    edits: Vec<Edit>,
+    faults: Faults,
+}
+
+fn read(
+    schema: &Schema,
+    face: Face,
+    path: &DataPath,
+    encoding: Encoding,
+    body: &[u8],
+) -> Result<Read, Problems> {
+    let patch = Patch::read(encoding, body)?;
+    let mut faults = Faults { reached: patch.edits.len(), ..Faults::default() };
+    let mut known = HashSet::new();
+    if let Some(twice) = patch.edits.iter().find(|edit| !known.insert(&*edit.id)) {
+        let message = format!("two edits have the edit-id {:?}; give each its own", twice.id);
+        faults.others.push(Problem::new("invalid-value", message));
+    }
+    let mut edits = Vec::with_capacity(patch.edits.len());
+    for body in &patch.edits {
+        let edit = edit(schema, face, path, body);
+        faults.edits.push(edit.as_ref().err().cloned());
+        edits.extend(edit);
+    }
+    Ok(Read { id: patch.id, ids: patch.edits.into_iter().map(|edit| edit.id).collect(), edits, faults })
 }
 
 /// One edit of the patch as one of a transaction.
@@ -131,16 +115,13 @@ fn edit(schema: &Schema, face: Face, base: &DataPath, body: &EditBody<'_>) -> Re
     {
         return Err(wrong(format!("the datastore itself takes no {}", body.operation)));
     }
-    let node = match (body.value, has_value) {
-        (Some(value), true) => {
-            Some(yang_json::parse_resource(schema, &path, value.get().as_bytes(), face.mode())?)
-        }
-        (None, false) => None,
-        (None, true) => {
+    let node = match (body.has_value(), has_value) {
+        (false, true) => {
             let message = format!("{} needs a value", body.operation);
             return Err(Problem::new("missing-element", message).at(path.display(schema)).into());
         }
-        (Some(_), false) => return Err(wrong(format!("{} takes no value", body.operation))),
+        (true, false) => return Err(wrong(format!("{} takes no value", body.operation))),
+        _ => body.node(schema, &path, face.mode())?,
     };
     if !is_placed && (body.point.is_some() || body.place.is_some()) {
         return Err(wrong(format!("{} takes neither where nor point", body.operation)));
@@ -235,32 +216,17 @@ impl Faults {
         }
     }
 
-    /// RFC 8072 section 2.3: the status of the first fault, and what became of each edit that was looked at.
-    fn answer(self, patch: &Patch<'_>) -> Patched {
+    /// The status is that of the first fault.
+    fn answer(self, id: String, ids: Vec<String>) -> Patched {
         let first = self.edits.iter().flatten().map(Problems::status).next();
         let others = Problems(self.others);
         let code = if others.0.is_empty() { first } else { Some(others.status()) };
-        let edits: Vec<Value> = patch
-            .edit
-            .iter()
-            .zip(&self.edits)
-            .take(self.reached)
-            .map(|(edit, fault)| match fault {
-                Some(problems) => json!({"edit-id": edit.edit_id, "errors": problems.errors()}),
-                None => json!({"edit-id": edit.edit_id, "ok": [null]}),
-            })
-            .collect();
         let outcome = if others.0.is_empty() {
-            json!({"edit-status": {"edit": edits}})
+            Outcome::Edits(ids.into_iter().zip(self.edits).take(self.reached).collect())
         } else {
-            json!({"errors": others.errors()})
+            Outcome::Refused(others)
         };
-        let status_code = code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Patched { status: status_code, body: status(patch, outcome), changed: None }
+        let status = code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Patched { status, changed: None, id, outcome }
     }
-}
-
-fn status(patch: &Patch<'_>, mut outcome: Value) -> Vec<u8> {
-    outcome["patch-id"] = json!(patch.patch_id);
-    json!({"ietf-yang-patch:yang-patch-status": outcome}).to_string().into_bytes()
 }

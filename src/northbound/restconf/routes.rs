@@ -1,0 +1,78 @@
+//! Where a path leads.
+
+use axum::body::Body;
+use axum::http::{Response, StatusCode};
+
+use super::discovery::{self, Document};
+use super::face::{Datastore, Face};
+use super::{App, Problem, Problems, answer};
+use crate::datastore::Store;
+
+/// A resource, and what is left of the path below it.
+pub enum Target<'a> {
+    Data(Face, &'a str),
+    Operation(&'a str),
+    Document(Document),
+    /// JSON that no module describes.
+    Json(serde_json::Value),
+}
+
+/// What a path names, for those who are let in.
+///
+/// # Errors
+/// 404 where there is nothing.
+pub fn target<'a>(app: &App, path: &'a str) -> Result<Target<'a>, Problems> {
+    let below = |root: &str| path.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    if let Some(rest) = below("/rests/data") {
+        return Ok(Target::Data(Face::Rests, rest));
+    }
+    if let Some(rest) = below("/restconf/config") {
+        return Ok(Target::Data(Face::Legacy(Store::Config), rest));
+    }
+    if let Some(rest) = below("/restconf/operational") {
+        return Ok(Target::Data(Face::Legacy(Store::Operational), rest));
+    }
+    if let Some(rest) = path.strip_prefix("/rests/ds/") {
+        let (name, _) = rest.split_once('/').unwrap_or((rest, ""));
+        return Ok(Target::Data(Face::Ds(Datastore::named(name)?), &rest[name.len()..]));
+    }
+    if let Some(rest) = path.strip_prefix("/rests/operations/").or(path.strip_prefix("/restconf/operations/"))
+        && !rest.is_empty()
+    {
+        return Ok(Target::Operation(rest));
+    }
+    match path.strip_suffix('/').unwrap_or(path) {
+        "/rests" | "/restconf" => Ok(Target::Document(Document::Root)),
+        "/rests/operations" | "/restconf/operations" => Ok(Target::Document(Document::Operations)),
+        "/rests/yang-library-version" | "/restconf/yang-library-version" => {
+            Ok(Target::Document(Document::LibraryVersion))
+        }
+        "/restconf/modules" => Ok(Target::Json(discovery::modules(app.datastore.snapshot().schema))),
+        _ => {
+            let message = format!("{path} is no resource; data are below /rests/data or /restconf/config");
+            Err(Problem::new("invalid-value", message).with_status(StatusCode::NOT_FOUND).into())
+        }
+    }
+}
+
+/// What needs no login.
+pub fn open(app: &App, path: &str) -> Option<Response<Body>> {
+    let (status, kind, text) = match path {
+        "/livez" => (StatusCode::OK, "text/plain", "alive\n".to_owned()),
+        "/readyz" => {
+            let waiting = app.readiness.waiting();
+            if waiting.is_empty() {
+                (StatusCode::OK, "text/plain", "ready\n".to_owned())
+            } else {
+                let text = format!("waiting for {}\n", waiting.join(", "));
+                (StatusCode::SERVICE_UNAVAILABLE, "text/plain", text)
+            }
+        }
+        "/.well-known/host-meta" => (StatusCode::OK, "application/xrd+xml", discovery::HOST_META.to_owned()),
+        "/.well-known/host-meta.json" => {
+            (StatusCode::OK, "application/json", discovery::host_meta_json().to_string())
+        }
+        _ => return None,
+    };
+    Some(answer::text(status, kind, text.into_bytes()))
+}
