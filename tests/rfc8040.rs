@@ -5,6 +5,8 @@ mod support;
 
 #[path = "rfc8040/conditions.rs"]
 mod conditions;
+#[path = "rfc8040/errors.rs"]
+mod errors;
 #[path = "rfc8040/operations.rs"]
 mod operations;
 #[path = "rfc8040/ordered.rs"]
