@@ -47,7 +47,7 @@ use crate::model::{Model, Touched};
 use crate::schema::Schema;
 
 /// One feature: what it contributes to the switches and to the derived layers.
-pub trait Renderer: Send {
+pub trait Renderer: Send + Sync {
     /// The feature's name, as in cookies and logs.
     fn name(&self) -> &'static str;
 

@@ -1,8 +1,11 @@
 //! The model, the renderers, and what each of their keys rendered last.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
 
+use hashbrown::HashMap;
 use tracing::{debug, error};
 
 use super::Renderer;
@@ -13,6 +16,12 @@ use super::rendered::{Item, Rendered, tables};
 use crate::model::{Allocator, Model, Row};
 use crate::net::Dpid;
 use crate::pipeline::SwitchTables;
+
+/// Keys of one commit that are worth a second thread.
+const MANY: usize = 512;
+
+/// What a key renders, and the objects among it that tell their revision.
+type Output = (Box<[Item]>, Option<Dated>);
 
 /// Rows in, differences out.
 pub(super) struct Workshop {
@@ -55,11 +64,13 @@ impl Workshop {
         for renderer in &self.renderers {
             renderer.affected(&touched, &self.model, &mut keys);
         }
-        let keys: BTreeSet<Key> = keys.into_iter().collect();
+        keys.sort_unstable();
+        keys.dedup();
         debug!(keys = keys.len(), "rendering");
+        let rendered = self.render_all(&keys, revision);
         let mut difference = Difference::default();
-        for key in keys {
-            let Some((mut items, dated)) = self.render(&key, revision) else { continue };
+        for (key, rendered) in keys.into_iter().zip(rendered) {
+            let Some((mut items, dated)) = rendered else { continue };
             let before = self.outputs.get(&key).map(|items| &items[..]).unwrap_or_default();
             if let Some(dated) = dated {
                 dated.settle(before, &mut items);
@@ -77,8 +88,28 @@ impl Workshop {
         difference
     }
 
+    /// What all renderers make of each key, in the order of the keys. Many keys are shared out: each depends on the model alone.
+    fn render_all(&self, keys: &[Key], revision: u64) -> Vec<Option<Output>> {
+        let render = |keys: &[Key]| keys.iter().map(|key| self.render(key, revision)).collect::<Vec<_>>();
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        if keys.len() < MANY || threads < 2 {
+            return render(keys);
+        }
+        thread::scope(|scope| {
+            let shares: Vec<&[Key]> = keys.chunks(keys.len().div_ceil(threads)).collect();
+            let (first, others) =
+                shares.split_first().map_or((keys, [].as_slice()), |(first, rest)| (*first, rest));
+            let others: Vec<_> = others.iter().map(|share| (share, scope.spawn(|| render(share)))).collect();
+            let mut all = render(first);
+            for (share, other) in others {
+                all.extend(other.join().unwrap_or_else(|_| share.iter().map(|_| None).collect()));
+            }
+            all
+        })
+    }
+
     /// What all renderers make of a key. Nothing if one has a fault: what the key rendered before then stays.
-    fn render(&self, key: &Key, revision: u64) -> Option<(Box<[Item]>, Option<Dated>)> {
+    fn render(&self, key: &Key, revision: u64) -> Option<Output> {
         let mut out = Rendered { revision, ..Rendered::default() };
         for renderer in &self.renderers {
             let rendered = catch_unwind(AssertUnwindSafe(|| renderer.render(key, &self.model, &mut out)));

@@ -1,8 +1,8 @@
 //! `fibEntries` and `vpn-instance-op-data`: the routes of each VPN, and where its interfaces are.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::sync::{Mutex, PoisonError};
 
 use super::super::key::{interfaces_of_vpn, touched_interfaces};
 use super::super::nodes::{InnerList, ListAt, shared};
@@ -28,7 +28,7 @@ pub struct Routes {
     gateway_mac: SchemaId,
     route_paths: InnerList,
     /// Made once for each endpoint. What is made follows from the endpoint alone.
-    next_hops: RefCell<BTreeMap<Ipv4Addr, (SchemaId, Node)>>,
+    next_hops: Mutex<BTreeMap<Ipv4Addr, (SchemaId, Node)>>,
     vpns: ListAt,
     vpn_id: SchemaId,
     vpn_name: SchemaId,
@@ -55,7 +55,7 @@ impl Routes {
             l3vni: route("l3vni"),
             gateway_mac: route("gateway_mac_address"),
             route_paths: InnerList::new(schema, &format!("{TABLE}/vrfEntry/route-paths")),
-            next_hops: RefCell::default(),
+            next_hops: Mutex::default(),
             vpns: ListAt::new(schema, VPN),
             vpn_id: vpn("vpn-id"),
             vpn_name: vpn("vpn-instance-name"),
@@ -109,7 +109,7 @@ impl Routes {
 
     /// The next hop is the tunnel endpoint of the pod's node: all routes to a node share it.
     fn next_hop(&self, endpoint: Ipv4Addr) -> (SchemaId, Node) {
-        let mut made = self.next_hops.borrow_mut();
+        let mut made = self.next_hops.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || shared(self.route_paths.only([Value::text(endpoint.to_string())], |next_hop| next_hop));
         made.entry(endpoint).or_insert_with(make).clone()
     }
