@@ -91,10 +91,10 @@ impl Workshop {
     /// What all renderers make of each key, in the order of the keys. Many keys are shared out: each depends on the model alone.
     fn render_all(&self, keys: &[Key], revision: u64) -> Vec<Option<Output>> {
         let render = |keys: &[Key]| keys.iter().map(|key| self.render(key, revision)).collect::<Vec<_>>();
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        if keys.len() < MANY || threads < 2 {
+        if keys.len() < MANY {
             return render(keys);
         }
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
         thread::scope(|scope| {
             let shares: Vec<&[Key]> = keys.chunks(keys.len().div_ceil(threads)).collect();
             let (first, others) =
