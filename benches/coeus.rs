@@ -92,6 +92,7 @@ fn settings(folder: &Path) -> Settings {
         controller: None,
         admin_password: Some("secret".into()),
         admin_password_file: None,
+        history: coeus::datastore::Limits::default(),
         log: "error".into(),
         log_format: LogFormat::Text,
     }

@@ -101,7 +101,7 @@ fn flows(data_dir: &std::path::Path, switch: Option<&str>) -> Result<(), String>
     }
     let schema = schema::load().map_err(|error| error.to_string())?;
     let mut journal = SledJournal::open(data_dir).map_err(|error| error.to_string())?;
-    let recovered = recover(schema, &mut journal).map_err(|error| error.to_string())?;
+    let recovered = recover(schema, &mut journal, 0).map_err(|error| error.to_string())?;
     let mut text = String::new();
     for (dpid, tables) in Engine::from_scratch(&recovered.snapshot, &recovered.ids, SystemTime::now()) {
         if switch.is_none_or(|wanted| wanted == dpid.to_string()) {

@@ -94,7 +94,8 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     let journal = SledJournal::open(&settings.data_dir)?;
     let sink = programmers.clone();
     let engine = Engine::new(schema, Box::new(move |revision, deltas| sink.apply(revision.0, deltas)));
-    let started = datastore::actor::start(schema, Box::new(journal), Box::new(engine))?;
+    let started =
+        datastore::actor::start_with(schema, Box::new(journal), Box::new(engine), settings.history)?;
     for repair in &started.repairs {
         error!(repair, "the datastore had to be mended");
     }

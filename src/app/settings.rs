@@ -1,10 +1,12 @@
 //! Settings of `coeus serve`: a flag beats a variable, a variable beats the file, the file beats the default.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use serde::Deserialize;
 
+use crate::datastore::Limits;
 use crate::observe::LogFormat;
 
 /// Read when it is there, without being asked for.
@@ -40,6 +42,12 @@ pub struct ServeOptions {
     /// File whose first line is admin's password; COEUS_ADMIN_PASSWORD is the other way
     #[arg(long, env = "COEUS_ADMIN_PASSWORD_FILE", value_name = "FILE")]
     pub admin_password_file: Option<PathBuf>,
+    /// Revisions kept, for diff and rollback [default: 500]
+    #[arg(long, env = "COEUS_HISTORY_REVISIONS", value_name = "COUNT")]
+    pub history_revisions: Option<usize>,
+    /// How long revisions are kept [default: 604800, a week]
+    #[arg(long, env = "COEUS_HISTORY_SECONDS", value_name = "SECONDS")]
+    pub history_seconds: Option<u64>,
     /// What is logged: error, warn, info, debug, trace, or by module (coeus=debug,warn) [default: info]
     #[arg(long, env = "COEUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -64,6 +72,8 @@ struct File {
     datapath_type: Option<String>,
     controller: Option<String>,
     admin_password_file: Option<PathBuf>,
+    history_revisions: Option<usize>,
+    history_seconds: Option<u64>,
     log: Option<String>,
     log_format: Option<LogFormat>,
 }
@@ -81,6 +91,7 @@ pub struct Settings {
     pub controller: Option<String>,
     pub admin_password: Option<String>,
     pub admin_password_file: Option<PathBuf>,
+    pub history: Limits,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -109,7 +120,13 @@ impl Settings {
         let or = |given: Option<String>, filed: Option<String>, default: &str| {
             given.or(filed).unwrap_or_else(|| default.into())
         };
+        let history = Limits::default();
+        let history = Limits {
+            revisions: options.history_revisions.or(file.history_revisions).unwrap_or(history.revisions),
+            age: options.history_seconds.or(file.history_seconds).map_or(history.age, Duration::from_secs),
+        };
         let settings = Settings {
+            history,
             data_dir: options.data_dir.or(file.data_dir).unwrap_or_else(|| "/var/lib/coeus".into()),
             restconf: or(options.restconf, file.restconf, "127.0.0.1:8181"),
             openflow: or(options.openflow, file.openflow, "0.0.0.0:6653"),

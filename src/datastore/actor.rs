@@ -8,11 +8,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::history::id_changes;
 use super::journal::{Journal, Record};
+use super::recovery::{SKIP, kind_of};
 use super::times::Times;
 use super::{
-    Committed, Core, DatastoreError, Engine, Recovered, RecoveryError, Revision, Snapshot, Transaction,
-    checkpoint_parts, recover, wants_checkpoint,
+    Committed, Core, DatastoreError, Engine, Entry, History, Kind, Limits, Recovered, RecoveryError,
+    Revision, Snapshot, Transaction, checkpoint_parts, recover, wants_checkpoint,
 };
 use crate::schema::Schema;
 
@@ -33,6 +35,7 @@ pub struct Handle {
     published: Arc<ArcSwap<Snapshot>>,
     revision: watch::Receiver<Revision>,
     times: Arc<Mutex<Times>>,
+    history: Arc<History>,
 }
 
 /// A datastore that is running, and what its recovery found.
@@ -48,25 +51,62 @@ pub struct Started {
 /// When the journal cannot be trusted or does not fit the models.
 pub fn start(
     schema: &'static Schema,
-    mut journal: Box<dyn Journal>,
+    journal: Box<dyn Journal>,
     engine: Box<dyn Engine>,
 ) -> Result<Started, RecoveryError> {
-    let Recovered { snapshot, ids, mut records, repairs } = recover(schema, journal.as_mut())?;
-    let mut core = Core::new(snapshot, &ids, engine, SystemTime::now());
-    if wants_checkpoint(records) {
-        journal.checkpoint(core.snapshot.revision.0, &checkpoint_parts(&core.snapshot, &core.ids()))?;
-        records = 0;
-    }
+    start_with(schema, journal, engine, Limits::default())
+}
+
+/// The same with other limits for what is kept of the past.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_with(
+    schema: &'static Schema,
+    mut journal: Box<dyn Journal>,
+    engine: Box<dyn Engine>,
+    limits: Limits,
+) -> Result<Started, RecoveryError> {
+    let recovered = recover(schema, journal.as_mut(), limits.revisions)?;
+    let Recovered { snapshot, ids, past, last, records, repairs } = recovered;
+    let now = SystemTime::now();
+    let mut core = Core::new(snapshot, &ids, engine, now);
+    let history = Arc::new(History::new(limits));
+    let present = Entry {
+        revision: core.snapshot.revision,
+        previous: past.last().map_or(Revision(last), |entry| entry.revision),
+        time: now,
+        author: "coeus".into(),
+        kind: Kind::Base,
+        snapshot: Arc::new(core.snapshot.clone()),
+        is_earlier: false,
+        ids: core.ids.clone(),
+        bytes: 0,
+    };
+    history.add(past.into_iter().chain([present]), now);
     core.published();
     let published = Arc::new(ArcSwap::from_pointee(core.snapshot.clone()));
     let (shown, revision) = watch::channel(core.snapshot.revision);
     let (inbox, messages) = mpsc::channel(INBOX);
     let times = Arc::new(Mutex::new(Times::new(core.snapshot.revision, SystemTime::now())));
-    let writer = Writer { core, journal, published: published.clone(), shown, times: times.clone(), records };
+    let mut writer = Writer {
+        core,
+        journal,
+        published: published.clone(),
+        shown,
+        times: times.clone(),
+        history: history.clone(),
+        records,
+        replayed: 0,
+        last,
+    };
+    if wants_checkpoint(records) {
+        writer.checkpoint();
+    }
     std::thread::Builder::new().name("datastore".into()).spawn(move || writer.run(messages)).map_err(
         |error| super::journal::JournalError::Io { path: "thread".into(), reason: error.to_string() },
     )?;
-    Ok(Started { handle: Handle { inbox, published, revision, times }, records, repairs })
+    Ok(Started { handle: Handle { inbox, published, revision, times, history }, records, repairs })
 }
 
 impl Handle {
@@ -102,6 +142,11 @@ impl Handle {
         self.revision.clone()
     }
 
+    /// The revisions of the last while. Reading them keeps no writer waiting.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
     /// When a revision came about, to the second. Revisions of earlier lives, and very old ones, count as newer than
     /// they are.
     pub fn time_of(&self, revision: Revision) -> SystemTime {
@@ -128,8 +173,13 @@ struct Writer {
     published: Arc<ArcSwap<Snapshot>>,
     shown: watch::Sender<Revision>,
     times: Arc<Mutex<Times>>,
+    history: Arc<History>,
     /// Records behind the newest checkpoint.
     records: usize,
+    /// Those of them that the checkpoint left for the sake of the past.
+    replayed: usize,
+    /// The newest revision that the journal knows.
+    last: u64,
 }
 
 type Waiting = (oneshot::Sender<Result<Committed, DatastoreError>>, Result<Committed, DatastoreError>);
@@ -145,7 +195,9 @@ impl Writer {
             }
             if let Some(stopped) = self.group(group) {
                 inbox.close();
-                self.checkpoint();
+                if self.records > self.history.records_after(Revision(0)) {
+                    self.checkpoint();
+                }
                 let _ = stopped.send(());
                 return;
             }
@@ -159,16 +211,22 @@ impl Writer {
         let mark = self.core.mark();
         let mut waiting: Vec<Waiting> = Vec::with_capacity(messages.len());
         let mut records = Vec::new();
+        let mut entries = Vec::new();
         let mut stop = None;
         for message in messages {
             match message {
                 Message::Stop { reply } => stop = Some(reply),
                 Message::Commit { transaction, reply } => {
+                    let before = self.core.snapshot.revision;
                     let outcome = self.apply(&transaction, now);
-                    if let Ok(committed) = &outcome
-                        && committed.changed
-                        && transaction.durable
-                    {
+                    let Ok(committed) = &outcome else {
+                        waiting.push((reply, outcome));
+                        continue;
+                    };
+                    if committed.changed {
+                        entries.push(self.entry(&transaction, before, now));
+                    }
+                    if committed.changed && transaction.durable {
                         let record = Record {
                             revision: committed.revision.0,
                             author: transaction.author.to_string(),
@@ -176,17 +234,26 @@ impl Writer {
                             edits: transaction.edits,
                             ids: committed.ids.clone(),
                         };
-                        records.push((committed.revision.0, record.to_bytes(self.core.snapshot.schema)));
+                        let bytes = record.to_bytes(self.core.snapshot.schema);
+                        if let Some(entry) = entries.last_mut() {
+                            entry.bytes = bytes.len();
+                        }
+                        records.push((committed.revision.0, bytes));
                     }
                     waiting.push((reply, outcome));
                 }
             }
+        }
+        if records.is_empty() && self.core.snapshot.revision.0 > self.last + SKIP / 2 {
+            records.push(self.milestone(time));
         }
         if !records.is_empty()
             && let Err(error) = self.journal.append(&records)
         {
             tracing::error!(%error, transactions = waiting.len(), "nothing could be made durable; taking it back");
             self.core.roll_back(mark, now);
+            entries.clear();
+            records.clear();
             let reason = error.to_string();
             for (_, outcome) in &mut waiting {
                 if matches!(outcome, Ok(committed) if committed.changed) {
@@ -195,14 +262,39 @@ impl Writer {
             }
         }
         self.records += records.len();
+        self.last = records.last().map_or(self.last, |(revision, _)| *revision);
+        self.history.add(entries, now);
         self.show(now);
         for (reply, outcome) in waiting {
             let _ = reply.send(outcome);
         }
-        if wants_checkpoint(self.records) {
+        if wants_checkpoint(self.records.saturating_sub(self.replayed)) {
             self.checkpoint();
         }
         stop
+    }
+
+    fn entry(&self, transaction: &Transaction, previous: Revision, now: SystemTime) -> Entry {
+        let kind = if transaction.durable { kind_of(&transaction.edits) } else { Kind::Passing };
+        Entry {
+            revision: self.core.snapshot.revision,
+            previous,
+            time: now,
+            author: transaction.author.clone(),
+            kind,
+            snapshot: Arc::new(self.core.snapshot.clone()),
+            is_earlier: false,
+            ids: self.core.ids.clone(),
+            bytes: 0,
+        }
+    }
+
+    /// A record without edits: the journal has to know how far revisions are, so that none is used again.
+    fn milestone(&self, time: u64) -> (u64, Vec<u8>) {
+        let revision = self.core.snapshot.revision.0;
+        let (edits, ids) = (Vec::new(), Vec::new());
+        let record = Record { revision, author: "coeus".into(), time, edits, ids };
+        (revision, record.to_bytes(self.core.snapshot.schema))
     }
 
     /// A fault of ours costs the transaction that met it, not the process: the state before it is computed anew.
@@ -227,13 +319,16 @@ impl Writer {
         self.shown.send_replace(revision);
     }
 
+    /// Puts a checkpoint in place of old records. Those of the kept revisions stay behind it, so that a start finds them.
     fn checkpoint(&mut self) {
-        if self.records == 0 {
-            return;
-        }
-        let parts = checkpoint_parts(&self.core.snapshot, &self.core.ids());
-        match self.journal.checkpoint(self.core.snapshot.revision.0, &parts) {
-            Ok(()) => self.records = 0,
+        let Some(base) = self.history.checkpoint_base() else { return };
+        let time = base.time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let parts = checkpoint_parts(&base.snapshot, &id_changes(&base.ids), time);
+        match self.journal.checkpoint(base.revision.0, &parts) {
+            Ok(()) => {
+                self.replayed = self.history.records_after(base.revision);
+                self.records = self.replayed;
+            }
             Err(error) => tracing::warn!(%error, "no checkpoint could be written; the journal keeps growing"),
         }
     }

@@ -5,8 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use imbl::OrdMap;
-
+use super::history::{Ids, id_changes};
 use super::{
     Change, Commit, DatastoreError, Derived, DerivedEdit, Edit, Engine, IdChange, Operation, Revision,
     Snapshot, Store, Transaction,
@@ -21,7 +20,7 @@ pub struct Core {
     pub(super) snapshot: Snapshot,
     engine: Box<dyn Engine>,
     /// Allocations in force, by pool and key.
-    ids: OrdMap<(String, String), u32>,
+    pub(super) ids: Ids,
     recent: VecDeque<(u64, Store, DataPath)>,
     /// Highest revision whose changes `recent` no longer holds.
     forgotten: u64,
@@ -31,7 +30,7 @@ pub struct Core {
 #[derive(Clone)]
 pub struct Mark {
     snapshot: Snapshot,
-    ids: OrdMap<(String, String), u32>,
+    ids: Ids,
 }
 
 /// What a transaction did.
@@ -75,12 +74,7 @@ impl Core {
 
     /// All allocations in force.
     pub fn ids(&self) -> Vec<IdChange> {
-        let change = |((pool, key), id): (&(String, String), &u32)| IdChange {
-            pool: pool.clone(),
-            key: key.clone(),
-            id: Some(*id),
-        };
-        self.ids.iter().map(change).collect()
+        id_changes(&self.ids)
     }
 
     pub fn published(&mut self) {
@@ -313,7 +307,7 @@ impl Core {
     }
 }
 
-fn changes(before: &Snapshot, after: &Snapshot) -> Vec<Change> {
+pub(super) fn changes(before: &Snapshot, after: &Snapshot) -> Vec<Change> {
     let of = |store: Store| {
         let found = diff(before.schema, &before.layers(store).input, &after.layers(store).input);
         found.into_iter().map(move |(path, before, after)| Change { store, path, before, after })

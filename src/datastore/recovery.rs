@@ -1,14 +1,15 @@
 //! From a journal to a snapshot, and from a snapshot to a checkpoint.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
+use super::history::{Entry, Ids, Kind, id_changes};
 use super::journal::{Journal, JournalError, Record, RecordError};
 use super::{Edit, IdChange, Operation, Revision, Snapshot, Store};
 use crate::schema::{DataPath, Entries, Node, Parents, Schema, json, reposition, stamp_since, tree};
 
 /// Revisions below this distance may have been used by commits that were not journalled.
-const SKIP: u64 = 1 << 16;
+pub(super) const SKIP: u64 = 1 << 16;
 
 /// What the journal held.
 #[derive(Debug)]
@@ -16,6 +17,10 @@ pub struct Recovered {
     /// Input layers only.
     pub snapshot: Snapshot,
     pub ids: Vec<IdChange>,
+    /// The states before, oldest first, as far as they were asked for and records reach.
+    pub(super) past: Vec<Entry>,
+    /// The newest revision that the journal knows.
+    pub(super) last: u64,
     /// Records behind the checkpoint.
     pub records: usize,
     /// What had to be mended, for the operator.
@@ -32,41 +37,105 @@ pub enum RecoveryError {
     Record(#[from] RecordError),
 }
 
-/// Replays a journal.
+/// Replays a journal; with the states after its last `keep` records.
 ///
 /// # Errors
 /// When it cannot be read, or holds data that the models do not know. Nothing is changed then.
-pub fn recover(schema: &'static Schema, journal: &mut dyn Journal) -> Result<Recovered, RecoveryError> {
+pub fn recover(
+    schema: &'static Schema,
+    journal: &mut dyn Journal,
+    keep: usize,
+) -> Result<Recovered, RecoveryError> {
     let loaded = journal.load()?;
-    let mut snapshot = Snapshot::empty(schema);
-    let mut ids: BTreeMap<(String, String), u32> = BTreeMap::new();
-    let mut last = 0;
-    let parts =
-        loaded.checkpoint.iter().flat_map(|(revision, parts)| parts.iter().map(|part| (*revision, part)));
-    for (revision, bytes) in parts.chain(loaded.records.iter().map(|(revision, bytes)| (*revision, bytes))) {
-        let record = Record::from_bytes(schema, revision, bytes)?;
-        for edit in &record.edits {
-            replay(&mut snapshot, edit).map_err(|reason| RecordError { revision, reason })?;
+    let checkpoint = loaded.checkpoint.as_ref();
+    let last = loaded.records.last().map(|(revision, _)| *revision);
+    let last = last.or(checkpoint.map(|(revision, _)| *revision)).unwrap_or(0);
+    let mut replay = Replay::new(schema, if last > 0 { (last / SKIP + 1) * SKIP } else { 0 });
+    let mut past = Vec::new();
+    if let Some((revision, parts)) = checkpoint {
+        let mut time = 0;
+        for part in parts {
+            time = replay.record(*revision, part)?.time;
         }
-        for change in record.ids {
+        if loaded.records.len() <= keep {
+            past.push(replay.entry(*revision, time, "checkpoint", Kind::Base, 0));
+        }
+    }
+    let passed = loaded.records.len().saturating_sub(keep);
+    for (number, (revision, bytes)) in loaded.records.iter().enumerate() {
+        let record = replay.record(*revision, bytes)?;
+        if number >= passed {
+            let kind = kind_of(&record.edits);
+            past.push(replay.entry(*revision, record.time, &record.author, kind, bytes.len()));
+        }
+    }
+    replay.stamp();
+    let Replay { snapshot, ids, .. } = replay;
+    let ids = id_changes(&ids);
+    Ok(Recovered { snapshot, ids, past, last, records: loaded.records.len(), repairs: loaded.repairs })
+}
+
+/// Clients write configuration, actors write facts.
+pub(super) fn kind_of(edits: &[Edit]) -> Kind {
+    if edits.iter().any(|edit| edit.store == Store::Config) { Kind::Client } else { Kind::Fact }
+}
+
+/// The state so far. Stamps of an earlier life mean nothing: everything is as of the start.
+struct Replay {
+    snapshot: Snapshot,
+    stamped: Snapshot,
+    ids: Ids,
+    previous: Revision,
+}
+
+impl Replay {
+    fn new(schema: &'static Schema, start: u64) -> Replay {
+        let snapshot = Snapshot { revision: Revision(start), ..Snapshot::empty(schema) };
+        Replay { stamped: snapshot.clone(), snapshot, ids: Ids::new(), previous: Revision(0) }
+    }
+
+    fn record(&mut self, revision: u64, bytes: &[u8]) -> Result<Record, RecordError> {
+        let record = Record::from_bytes(self.snapshot.schema, revision, bytes)?;
+        for edit in &record.edits {
+            replay(&mut self.snapshot, edit).map_err(|reason| RecordError { revision, reason })?;
+        }
+        for change in &record.ids {
+            let key = (change.pool.clone(), change.key.clone());
             match change.id {
-                Some(id) => ids.insert((change.pool, change.key), id),
-                None => ids.remove(&(change.pool, change.key)),
+                Some(id) => self.ids.insert(key, id),
+                None => self.ids.remove(&key),
             };
         }
-        last = revision;
+        Ok(record)
     }
-    if last > 0 {
-        snapshot.revision = Revision((last / SKIP + 1) * SKIP);
+
+    /// Stamps what was not stamped yet; what is kept of the past shares it then.
+    fn stamp(&mut self) {
+        let revision = self.snapshot.revision.0;
+        for store in [Store::Config, Store::Operational] {
+            let before = &self.stamped.layers(store).input;
+            let layers = self.snapshot.layers_mut(store);
+            layers.input = stamp_since(before, &layers.input, revision);
+        }
+        self.stamped = self.snapshot.clone();
     }
-    // Stamps of an earlier life mean nothing; everything is as of the start.
-    let revision = snapshot.revision.0;
-    for store in [Store::Config, Store::Operational] {
-        let layers = snapshot.layers_mut(store);
-        layers.input = stamp_since(&Arc::default(), &layers.input, revision);
+
+    fn entry(&mut self, revision: u64, time: u64, author: &str, kind: Kind, bytes: usize) -> Entry {
+        self.stamp();
+        let revision = Revision(revision);
+        let previous = std::mem::replace(&mut self.previous, revision);
+        Entry {
+            revision,
+            previous,
+            time: UNIX_EPOCH + Duration::from_secs(time),
+            author: author.into(),
+            kind,
+            snapshot: Arc::new(Snapshot { revision, ..self.snapshot.clone() }),
+            is_earlier: true,
+            ids: self.ids.clone(),
+            bytes,
+        }
     }
-    let ids = ids.into_iter().map(|((pool, key), id)| IdChange { pool, key, id: Some(id) }).collect();
-    Ok(Recovered { snapshot, ids, records: loaded.records.len(), repairs: loaded.repairs })
 }
 
 /// Applies an edit that was valid when it was written.
@@ -96,12 +165,12 @@ fn replay(snapshot: &mut Snapshot, edit: &Edit) -> Result<(), String> {
 /// Entries of one list that go into one part: parts stay around a megabyte.
 const ENTRIES: usize = 1000;
 
-/// The input layers and allocations as the parts of a checkpoint: records that, replayed, give the same state.
-pub fn checkpoint_parts(snapshot: &Snapshot, ids: &[IdChange]) -> Vec<Vec<u8>> {
+/// The input layers and allocations as the parts of a checkpoint: records that, replayed, give the same state. `time` is
+/// that of the state, in seconds since 1970.
+pub fn checkpoint_parts(snapshot: &Snapshot, ids: &[IdChange], time: u64) -> Vec<Vec<u8>> {
     let schema = snapshot.schema;
     let record = |edits: Vec<Edit>, ids: Vec<IdChange>| {
-        let record =
-            Record { revision: snapshot.revision.0, author: "checkpoint".into(), time: 0, edits, ids };
+        let record = Record { revision: snapshot.revision.0, author: "checkpoint".into(), time, edits, ids };
         record.to_bytes(schema)
     };
     let mut parts = vec![record(Vec::new(), ids.to_vec())];

@@ -1,5 +1,6 @@
 //! Cases and laws of the datastore.
 
+mod history;
 mod order;
 
 use std::collections::BTreeMap;
@@ -289,12 +290,12 @@ proptest! {
                 .collect();
             prop_assert_eq!(&names, &model);
         }
-        let recovered = recover(builtin(), &mut journal).unwrap();
+        let recovered = recover(builtin(), &mut journal, 0).unwrap();
         prop_assert_eq!(to_json(&recovered.snapshot, Store::Config), to_json(&core.snapshot, Store::Config));
-        let parts = checkpoint_parts(&core.snapshot, &[]);
+        let parts = checkpoint_parts(&core.snapshot, &[], 0);
         let mut other = MemoryJournal::default();
         journal::Journal::checkpoint(&mut other, revision, &parts).unwrap();
-        let recovered = recover(builtin(), &mut other).unwrap();
+        let recovered = recover(builtin(), &mut other, 0).unwrap();
         prop_assert_eq!(to_json(&recovered.snapshot, Store::Config), to_json(&core.snapshot, Store::Config));
     }
 }

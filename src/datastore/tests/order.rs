@@ -101,7 +101,7 @@ proptest! {
             }
             prop_assert_eq!(order(core.snapshot()), row.clone());
         }
-        prop_assert_eq!(order(&recover(lab(), &mut journal).unwrap().snapshot), row);
+        prop_assert_eq!(order(&recover(lab(), &mut journal, 0).unwrap().snapshot), row);
     }
 }
 
