@@ -141,6 +141,9 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     for target in &settings.ovsdb_connect {
         tasks.push(tokio::spawn(ovsdb::connect(target.clone(), southbound.clone(), datastore.clone())));
     }
+    if let Err(error) = restconf::announce(&datastore).await {
+        error!(%error, "the capabilities of RESTCONF could not be written down");
+    }
     let app = App::new(datastore.clone(), first.users);
     let northbound = tokio::spawn(async move {
         if let Err(error) = restconf::serve(restconf_listener, app, until(stopped)).await {

@@ -177,3 +177,22 @@ fn rfc8527_3_1_each_datastore_is_a_resource() {
     assert_eq!(server.send("GET", "/rests/ds/running", "").status, 404);
     assert_eq!(server.send("GET", "/rests/ds", "").status, 404);
 }
+
+#[test]
+fn rfc8040_9_1_the_capabilities_are_told() {
+    let server = Server::lab();
+    let at = "/rests/data/ietf-restconf-monitoring:restconf-state/capabilities";
+    let told = server.send("GET", at, "").json();
+    let told: Vec<&str> = told["ietf-restconf-monitoring:capabilities"]["capability"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|uri| uri.as_str().unwrap())
+        .collect();
+    for capability in ["depth:1.0", "fields:1.0", "with-defaults:1.0", "defaults:1.0?basic-mode=explicit"] {
+        let uri = format!("urn:ietf:params:restconf:capability:{capability}");
+        assert!(told.contains(&uri.as_str()), "{uri} in {told:?}");
+    }
+    let older = "/restconf/operational/ietf-restconf-monitoring:restconf-state";
+    assert!(server.send("GET", older, "").body.contains("urn:ietf:params:restconf:capability:depth:1.0"));
+}

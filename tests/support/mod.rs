@@ -9,7 +9,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use coeus::datastore::journal::MemoryJournal;
 use coeus::datastore::{Edit, Handle, NullEngine, Store, Transaction, actor, to_json};
-use coeus::northbound::restconf::{App, Call, Operations, Users, serve};
+use coeus::northbound::restconf::{App, Call, Operations, Users, announce, serve};
 use coeus::schema::{Fields, Node, Schema, SchemaId, Value, builtin, load_with};
 
 pub struct Server {
@@ -67,6 +67,7 @@ impl Server {
         let started = actor::start(schema, Box::new(MemoryJournal::default()), Box::new(NullEngine)).unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
+        runtime.block_on(announce(&started.handle)).unwrap();
         let mut app = App::new(started.handle.clone(), Users::admin("secret"));
         app.body_limit = 1 << 20;
         app.operations = operations(schema).into();

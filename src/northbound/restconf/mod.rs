@@ -12,6 +12,7 @@ mod discovery;
 mod error;
 mod face;
 mod media;
+mod monitoring;
 mod operations;
 mod patch;
 mod query;
@@ -23,6 +24,7 @@ mod write;
 
 pub use auth::{FirstStart, Users, UsersError};
 pub use error::{Problem, Problems};
+pub use monitoring::announce;
 pub use operations::{Call, Operations, Outcome};
 pub use server::serve;
 

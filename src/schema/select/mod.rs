@@ -3,6 +3,8 @@
 
 mod defaults;
 mod fields;
+#[cfg(test)]
+mod laws;
 mod origin;
 mod page;
 mod selected;
