@@ -38,3 +38,4 @@ pub mod observe;
 
 /// Floor 7: the whole controller, put together.
 pub mod app;
+pub mod cli;

@@ -1,14 +1,15 @@
 //! The `coeus` program: reads settings, starts the controller, waits, stops in order.
 //!
-//! Exit codes: 0 stopped as asked, 1 it could not start or run, 2 the command line is wrong.
+//! Exit codes of `serve`: 0 stopped as asked, 1 it could not start or run, 2 the command line is wrong. Those of the other commands
+//! are in `cli::EXIT_CODES`.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use coeus::app::{self, ServeOptions, Settings};
+use coeus::cli;
 use coeus::datastore::{journal::SledJournal, recover};
 use coeus::pipeline::golden;
 use coeus::renderers::Engine;
@@ -20,8 +21,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A model-driven network datastore and flow programmer for containers on Open vSwitch.
 #[derive(Parser)]
-#[command(version, propagate_version = true, max_term_width = 100)]
+#[command(version, propagate_version = true, max_term_width = 100, after_help = cli::EXIT_CODES)]
 struct Cli {
+    #[command(flatten)]
+    connection: cli::Connection,
     #[command(subcommand)]
     command: Command,
 }
@@ -39,6 +42,8 @@ enum Command {
         #[arg(long, value_name = "DPID")]
         switch: Option<String>,
     },
+    #[command(flatten)]
+    Client(cli::Command),
     /// Print shell completions
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
@@ -46,18 +51,30 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let Cli { connection, command } = Cli::parse();
+    let outcome = match command {
+        Command::Client(command) => {
+            return match cli::run(&connection, &command) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => {
+                    eprintln!("coeus: {failure}");
+                    failure.into()
+                }
+            };
+        }
         Command::Serve(options) => serve(*options),
         Command::Flows { data_dir, switch } => flows(&data_dir, switch.as_deref()),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "coeus", &mut text);
-            print(&text)
+            cli::print(&text).map_err(|failure| failure.to_string())
         }
         Command::Man => {
             let mut text = Vec::new();
             let rendered = clap_mangen::Man::new(Cli::command()).render(&mut text);
-            rendered.map_err(|error| error.to_string()).and_then(|()| print(&text))
+            rendered
+                .map_err(|error| error.to_string())
+                .and_then(|()| cli::print(&text).map_err(|failure| failure.to_string()))
         }
     };
     match outcome {
@@ -108,13 +125,5 @@ fn flows(data_dir: &std::path::Path, switch: Option<&str>) -> Result<(), String>
             text += &format!("# switch {dpid}\n{}", golden::print(&tables));
         }
     }
-    print(text.as_bytes())
-}
-
-/// Writes to standard output; a reader that has seen enough (`| head`) is no error.
-fn print(text: &[u8]) -> Result<(), String> {
-    match std::io::stdout().write_all(text) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.to_string()),
-        _ => Ok(()),
-    }
+    cli::print(&text).map_err(|failure| failure.to_string())
 }

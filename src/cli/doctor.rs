@@ -1,0 +1,210 @@
+//! `coeus doctor`: what is wrong, why, and what to do about it.
+
+use serde_json::Value;
+
+use super::nouns::{entries, state};
+use super::output::{Format, show};
+use super::table::plain;
+use super::{Client, Failure, Table};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Ok,
+    Warning,
+    Fault,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    level: Level,
+    what: String,
+    text: String,
+    /// What to do; empty when nothing is to be done.
+    next: &'static str,
+}
+
+/// Looks at everything that can be seen from here.
+///
+/// # Errors
+/// When something is at fault, after all findings were printed.
+pub fn doctor(client: &Client, output: Format) -> Result<(), Failure> {
+    let mut findings = vec![probe(client, "/livez", "alive"), probe(client, "/readyz", "ready")];
+    match client.data_if_any("coeus-status:switches") {
+        Ok(switches) => {
+            findings.extend(of_switches(&switches));
+            let objects = client.data_if_any("coeus-status:objects")?;
+            findings.extend(of_pods(&entries(&objects, "coeus-status:objects", "object"), &switches));
+            findings.extend(of_tunnels(&client.data_if_any("itm-state:tunnels_state")?));
+        }
+        Err(failure) => findings.push(Finding {
+            level: Level::Fault,
+            what: "access".into(),
+            text: failure.to_string(),
+            next: "check --server, --user and the password",
+        }),
+    }
+    let data = |finding: &Finding| {
+        let level = level(finding.level);
+        serde_json::json!({"level": level, "what": finding.what, "text": finding.text, "next": finding.next})
+    };
+    show(&Value::Array(findings.iter().map(data).collect()), output, |_| {
+        let mut table = Table::new(["", "WHAT", "FOUND", "NEXT STEP"]);
+        for finding in &findings {
+            let level = level(finding.level).to_owned();
+            table.row([level, finding.what.clone(), finding.text.clone(), finding.next.to_owned()]);
+        }
+        table
+    })?;
+    match findings.iter().filter(|finding| finding.level == Level::Fault).count() {
+        0 => Ok(()),
+        faults => Err(Failure::Failed(format!("{faults} of {} checks found a fault", findings.len()))),
+    }
+}
+
+fn level(level: Level) -> &'static str {
+    match level {
+        Level::Ok => "ok",
+        Level::Warning => "warning",
+        Level::Fault => "FAULT",
+    }
+}
+
+fn probe(client: &Client, path: &str, what: &str) -> Finding {
+    let (level, text) = match client.request("GET", path, &[], None) {
+        Ok(answer) if answer.status == 200 => (Level::Ok, format!("{} says yes", client.server())),
+        Ok(answer) => {
+            let body = String::from_utf8_lossy(&answer.body).trim().to_owned();
+            (Level::Fault, format!("{}: {body}", answer.status))
+        }
+        Err(failure) => (Level::Fault, failure.to_string()),
+    };
+    let next = if level == Level::Ok { "" } else { "see the controller's log" };
+    Finding { level, what: what.into(), text, next }
+}
+
+fn of_switches(switches: &Value) -> Vec<Finding> {
+    let switches = entries(switches, "coeus-status:switches", "switch");
+    if switches.is_empty() {
+        return vec![Finding {
+            level: Level::Warning,
+            what: "switches".into(),
+            text: "none has ever connected".into(),
+            next: "on each node: ovs-vsctl set-manager tcp:CONTROLLER:6640",
+        }];
+    }
+    let mut findings = Vec::new();
+    for switch in &switches {
+        let cell = |name: &str| switch.get(name).map(plain).unwrap_or_default();
+        let what = format!("switch {}", cell("dpid"));
+        let errors = switch.get("error").and_then(Value::as_array).cloned().unwrap_or_default();
+        if cell("connected") != "true" {
+            findings.push(Finding {
+                level: Level::Fault,
+                what,
+                text: "is not connected; it forwards by what it was told before".into(),
+                next: "is ovs-vswitchd running, and does its controller address lead here? (ovs-vsctl show)",
+            });
+        } else if let Some(error) = errors.first() {
+            let text = |name: &str| error.get(name).map(plain).unwrap_or_default();
+            findings.push(Finding {
+                level: Level::Fault,
+                what,
+                text: format!("refused {} of {}: {}", text("subject"), text("owner"), text("message")),
+                next: "compare the versions of Open vSwitch and Coeus; it is sent again by itself",
+            });
+        } else if !matches!(cell("foreign-flows").as_str(), "" | "0") {
+            findings.push(Finding {
+                level: Level::Warning,
+                what,
+                text: format!("holds {} flows that are not ours", cell("foreign-flows")),
+                next: "they are left alone; ovs-ofctl dump-flows shows them",
+            });
+        } else {
+            let text = format!(
+                "{} flows, confirmed up to revision {}",
+                cell("desired-flows"),
+                cell("programmed-revision")
+            );
+            findings.push(Finding { level: Level::Ok, what, text, next: "" });
+        }
+    }
+    findings
+}
+
+fn of_pods(objects: &[Value], switches: &Value) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut fine = 0;
+    for object in objects {
+        let name = object.get("name").map(plain).unwrap_or_default();
+        let reason = object.get("reason").map(plain).unwrap_or_default();
+        let what = format!("pod {name}");
+        match state(object, switches).as_str() {
+            "pending" => findings.push(Finding {
+                level: Level::Warning,
+                what,
+                text: format!("waits: {reason}"),
+                next: "give it what it waits for",
+            }),
+            "failed" => findings.push(Finding {
+                level: Level::Fault,
+                what,
+                text: format!("refused by its switch: {reason}"),
+                next: "see the switch above",
+            }),
+            _ => fine += 1,
+        }
+    }
+    if fine > 0 || findings.is_empty() {
+        let text = format!("{fine} of {} are as they should be", objects.len());
+        findings.insert(0, Finding { level: Level::Ok, what: "pods".into(), text, next: "" });
+    }
+    findings
+}
+
+fn of_tunnels(tunnels: &Value) -> Vec<Finding> {
+    let tunnels = entries(tunnels, "itm-state:tunnels_state", "state-tunnel-list");
+    tunnels
+        .iter()
+        .filter(|tunnel| tunnel.get("oper-state").map(plain).as_deref() == Some("down"))
+        .map(|tunnel| Finding {
+            level: Level::Fault,
+            what: format!("tunnel {}", tunnel.get("tunnel-interface-name").map(plain).unwrap_or_default()),
+            text: "one of its ends has no address or no tunnel port".into(),
+            next: "ovs-vsctl set open_vswitch . other_config:local_ip=ADDRESS on that node",
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn levels(findings: &[Finding]) -> Vec<Level> {
+        findings.iter().map(|finding| finding.level).collect()
+    }
+
+    #[test]
+    fn each_kind_of_trouble_is_found() {
+        let switches = json!({"coeus-status:switches": {"switch": [
+            {"dpid": "a", "connected": true, "desired-flows": 9, "programmed-revision": "4"},
+            {"dpid": "b", "connected": false},
+            {"dpid": "c", "connected": true, "error": [{"subject": "a flow", "owner": "elan x", "message": "no"}]},
+            {"dpid": "d", "connected": true, "foreign-flows": 3}]}});
+        assert_eq!(levels(&of_switches(&switches)), [Level::Ok, Level::Fault, Level::Fault, Level::Warning]);
+        assert_eq!(levels(&of_switches(&Value::Null)), [Level::Warning]);
+        let pods = [
+            json!({"name": "blue:a", "state": "desired"}),
+            json!({"name": "blue:b", "state": "pending", "reason": ["no port"]}),
+            json!({"name": "blue:c", "state": "failed"}),
+        ];
+        assert_eq!(levels(&of_pods(&pods, &switches)), [Level::Ok, Level::Warning, Level::Fault]);
+        assert_eq!(levels(&of_pods(&[], &switches)), [Level::Ok]);
+        let tunnels = json!({"itm-state:tunnels_state": {"state-tunnel-list": [
+            {"tunnel-interface-name": "t", "oper-state": "down"}, {"oper-state": "up"}]}});
+        assert_eq!(levels(&of_tunnels(&tunnels)), [Level::Fault]);
+    }
+}
