@@ -84,6 +84,9 @@ fn settings(folder: &Path) -> Settings {
     Settings {
         data_dir: folder.to_owned(),
         restconf: any(),
+        restconf_plain: Some(any()),
+        tls: Default::default(),
+        limits: Default::default(),
         openflow: any(),
         ovsdb: any(),
         ovsdb_connect: Vec::new(),
@@ -108,7 +111,7 @@ impl Bed<'_> {
         let folder = tempfile::tempdir_in(".").unwrap();
         let controller = runtime.block_on(app::start(&settings(folder.path()))).unwrap();
         switch.vsctl(&["set-controller", "br0", &format!("tcp:127.0.0.1:{}", controller.openflow.port())]);
-        let http = TcpStream::connect(controller.restconf).unwrap();
+        let http = TcpStream::connect(controller.restconf_plain.unwrap()).unwrap();
         http.set_nodelay(true).unwrap();
         let mut bed = Bed { runtime, controller, switch, dpid, http, ports: 0, folder };
         let colons: Vec<String> = dpid

@@ -99,8 +99,9 @@ fn serve(options: ServeOptions) -> Result<(), String> {
         let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
         let controller = app::start(&settings).await.map_err(|error| error.to_string())?;
+        let plain = controller.restconf_plain.map_or(String::new(), |plain| format!(" and http://{plain}"));
         println!(
-            "ready: RESTCONF on {}, OpenFlow on {}, OVSDB on {}",
+            "ready: RESTCONF on https://{}{plain}, OpenFlow on {}, OVSDB on {}",
             controller.restconf, controller.openflow, controller.ovsdb
         );
         tokio::select! {

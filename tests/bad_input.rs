@@ -103,8 +103,8 @@ fn cases() -> Vec<Case> {
         "",
     );
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    add("PUT", &rests, &deep, 400, "");
-    add("PUT", &rests, &"{\"a\":".repeat(50_000), 400, "");
+    add("PUT", &rests, &deep, 413, "too-big");
+    add("PUT", &rests, &"{\"a\":".repeat(50_000), 413, "too-big");
     add("PUT", &legacy, &pods(json!({"uid": UID, "name": "x".repeat(2 << 20)})), 413, "too-big");
     // -- paths that lead nowhere
     for (path, status) in [
@@ -150,7 +150,7 @@ fn cases() -> Vec<Case> {
         add("GET", path, "", status, "");
     }
     let long = format!("/rests/data/pod:coe/{}", "a".repeat(20_000));
-    add("GET", &long, "", 400, "");
+    add("GET", &long, "", 414, "");
     // -- methods and targets that do not fit
     add("DELETE", "/rests/data", "", 405, "operation-not-supported");
     add("DELETE", "/restconf/config", "", 405, "operation-not-supported");

@@ -28,7 +28,8 @@ impl Drop for Running {
 fn start(folder: &std::path::Path) -> Running {
     let any = "127.0.0.1:0";
     let mut child = Command::new(env!("CARGO_BIN_EXE_coeus"))
-        .args(["serve", "--restconf", any, "--openflow", any, "--ovsdb", any, "--log", "error", "--data-dir"])
+        .args(["serve", "--restconf", any, "--restconf-plain", any, "--openflow", any, "--ovsdb", any])
+        .args(["--log", "error", "--data-dir"])
         .arg(folder)
         .env("COEUS_ADMIN_PASSWORD", "secret")
         .stdout(Stdio::piped())
@@ -37,7 +38,7 @@ fn start(folder: &std::path::Path) -> Running {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address =
-        line.strip_prefix("ready: RESTCONF on ").and_then(|rest| rest.split(',').next()).map(str::to_owned);
+        line.split_once(" and http://").and_then(|(_, rest)| rest.split(',').next()).map(str::to_owned);
     Running { child, address: address.unwrap_or_else(|| panic!("not ready: {line:?}")) }
 }
 

@@ -296,7 +296,10 @@ class Lab:
         """Starts `coeus serve` on its default ports inside the controller's namespace and waits until it is ready."""
         log = open(self.dir / "coeus.log", "a", encoding="utf-8")
         self.controller = subprocess.Popen(
-            [str(self.binary()), "serve", "--data-dir", str(self.dir / "data"), "--datapath-type", "netdev", *map(str, options)],
+            [
+                str(self.binary()), "serve", "--data-dir", str(self.dir / "data"), "--datapath-type", "netdev",
+                "--restconf-plain", "127.0.0.1:8181", *map(str, options),
+            ],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL,
             env={**os.environ, "COEUS_ADMIN_PASSWORD": self.password, "RUST_BACKTRACE": "1"},
         )

@@ -5,7 +5,8 @@ mod settings;
 pub use settings::{ServeOptions, Settings, SettingsError};
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::net::SocketAddr;
+use std::time::{Duration, SystemTime};
 
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
@@ -16,6 +17,7 @@ use crate::datastore::journal::SledJournal;
 use crate::datastore::{self, Handle, Transaction};
 use crate::dhcp;
 use crate::net::Dpid;
+use crate::northbound::http::tls;
 use crate::northbound::restconf::{self, App, Users};
 use crate::programmer::{Programmers, object_edits};
 use crate::renderers::Engine;
@@ -45,6 +47,8 @@ pub enum StartError {
     #[error(transparent)]
     Users(#[from] restconf::UsersError),
     #[error(transparent)]
+    Tls(#[from] tls::TlsError),
+    #[error(transparent)]
     Schema(#[from] schema::LoadError),
 }
 
@@ -53,11 +57,13 @@ pub struct Controller {
     pub datastore: Handle,
     pub programmers: Programmers,
     /// Where RESTCONF really listens (port 0 in the settings: any).
-    pub restconf: std::net::SocketAddr,
-    pub openflow: std::net::SocketAddr,
-    pub ovsdb: std::net::SocketAddr,
+    pub restconf: SocketAddr,
+    /// Where it listens without TLS, if that was asked for.
+    pub restconf_plain: Option<SocketAddr>,
+    pub openflow: SocketAddr,
+    pub ovsdb: SocketAddr,
     stop: watch::Sender<bool>,
-    northbound: JoinHandle<()>,
+    northbound: Vec<JoinHandle<()>>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -68,19 +74,23 @@ pub struct Controller {
 pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     let schema = schema::load()?;
     let restconf_listener = listen("RESTCONF", &settings.restconf).await?;
+    let plain_listener = match &settings.restconf_plain {
+        Some(address) => Some(listen("RESTCONF without TLS", address).await?),
+        None => None,
+    };
     let openflow_listener = listen("OpenFlow", &settings.openflow).await?;
     let ovsdb_listener = listen("OVSDB", &settings.ovsdb).await?;
-    let addresses = [&restconf_listener, &openflow_listener, &ovsdb_listener].map(|listener| {
-        listener.local_addr().map_err(|reason| StartError::Listen {
-            what: "a socket",
-            address: String::new(),
-            reason,
-        })
-    });
-    let [restconf_address, openflow_address, ovsdb_address] = addresses;
-    let (restconf_address, openflow_address, ovsdb_address) =
-        (restconf_address?, openflow_address?, ovsdb_address?);
+    let restconf_address = address(&restconf_listener)?;
+    let plain_address = plain_listener.as_ref().map(address).transpose()?;
+    let (openflow_address, ovsdb_address) = (address(&openflow_listener)?, address(&ovsdb_listener)?);
 
+    let tls = tls::load(&settings.data_dir, &settings.tls, &own_names(restconf_address), SystemTime::now())?;
+    info!(
+        certificate = %tls.certificate.display(),
+        made = tls.made,
+        sha256 = tls.fingerprint,
+        "clients of RESTCONF are shown this certificate"
+    );
     let first = Users::first_start(
         &settings.data_dir,
         settings.admin_password.clone(),
@@ -144,17 +154,22 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     if let Err(error) = restconf::announce(&datastore).await {
         error!(%error, "the capabilities of RESTCONF could not be written down");
     }
-    let app = App::new(datastore.clone(), first.users);
-    let northbound = tokio::spawn(async move {
-        if let Err(error) = restconf::serve(restconf_listener, app, until(stopped)).await {
-            error!(%error, "RESTCONF failed");
-        }
-    });
+    let app = App { limits: settings.limits.clone(), ..App::new(datastore.clone(), first.users) };
+    let mut northbound = vec![tokio::spawn(restconf::serve(
+        restconf_listener,
+        Some(tls.config),
+        app.clone(),
+        until(stopped.clone()),
+    ))];
+    if let Some(listener) = plain_listener {
+        northbound.push(tokio::spawn(restconf::serve(listener, None, app, until(stopped))));
+    }
     info!(restconf = %restconf_address, openflow = %openflow_address, ovsdb = %ovsdb_address, "ready");
     Ok(Controller {
         datastore,
         programmers,
         restconf: restconf_address,
+        restconf_plain: plain_address,
         openflow: openflow_address,
         ovsdb: ovsdb_address,
         stop,
@@ -167,8 +182,11 @@ impl Controller {
     /// Stops in the order clients, switches, datastore. What was acknowledged is durable already.
     pub async fn stop(self) {
         self.stop.send_replace(true);
-        if tokio::time::timeout(DEADLINE, self.northbound).await.is_err() {
-            warn!("requests were still running at the deadline");
+        let deadline = tokio::time::Instant::now() + DEADLINE;
+        for server in self.northbound {
+            if tokio::time::timeout_at(deadline, server).await.is_err() {
+                warn!("requests were still running at the deadline");
+            }
         }
         self.tasks.iter().for_each(JoinHandle::abort);
         if tokio::time::timeout(DEADLINE, self.datastore.stop()).await.is_err() {
@@ -184,6 +202,29 @@ async fn listen(what: &'static str, address: &str) -> Result<TcpListener, StartE
         address: address.to_owned(),
         reason,
     })
+}
+
+/// Where a listener really listens.
+fn address(listener: &TcpListener) -> Result<SocketAddr, StartError> {
+    listener.local_addr().map_err(|reason| StartError::Listen {
+        what: "a socket",
+        address: String::new(),
+        reason,
+    })
+}
+
+/// What clients may call this program by, for a certificate of its own making.
+fn own_names(listens: SocketAddr) -> Vec<String> {
+    let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+    let address = listens.ip();
+    if !address.is_unspecified() && !address.is_loopback() {
+        names.push(address.to_string());
+    }
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    if !host.is_empty() && host != "localhost" {
+        names.push(host);
+    }
+    names
 }
 
 /// Shows in the operational datastore how far each switch is.

@@ -1,12 +1,14 @@
 //! Settings of `coeus serve`: a flag beats a variable, a variable beats the file, the file beats the default.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use serde::Deserialize;
 
-use crate::datastore::Limits;
+use crate::datastore::Limits as History;
+use crate::northbound::http::{LimitError, Limits, tls};
 use crate::observe::LogFormat;
 
 /// Read when it is there, without being asked for.
@@ -18,9 +20,24 @@ pub struct ServeOptions {
     /// Where data are kept [default: /var/lib/coeus]
     #[arg(long, env = "COEUS_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Where RESTCONF listens [default: 127.0.0.1:8181]
+    /// Where RESTCONF listens, with TLS [default: 127.0.0.1:8443]
     #[arg(long, env = "COEUS_RESTCONF", value_name = "ADDRESS:PORT")]
     pub restconf: Option<String>,
+    /// Where RESTCONF listens without TLS as well; a loopback address [default: nowhere]
+    #[arg(long, env = "COEUS_RESTCONF_PLAIN", value_name = "ADDRESS:PORT")]
+    pub restconf_plain: Option<String>,
+    /// Certificate chain in PEM [default: one made at the first start, in the data directory]
+    #[arg(long, env = "COEUS_TLS_CERTIFICATE", value_name = "FILE")]
+    pub tls_certificate: Option<PathBuf>,
+    /// Its private key in PEM
+    #[arg(long, env = "COEUS_TLS_KEY", value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// Who may vouch for client certificates, in PEM [default: nobody, no such logins]
+    #[arg(long, env = "COEUS_TLS_CLIENT_CA", value_name = "FILE")]
+    pub tls_client_ca: Option<PathBuf>,
+    /// One bound on what clients may ask, as in body=1048576; may be repeated (the user guide lists them)
+    #[arg(long = "limit", env = "COEUS_LIMITS", value_name = "NAME=NUMBER", value_delimiter = ',')]
+    pub limits: Vec<String>,
     /// Where switches connect with OpenFlow [default: 0.0.0.0:6653]
     #[arg(long, env = "COEUS_OPENFLOW", value_name = "ADDRESS:PORT")]
     pub openflow: Option<String>,
@@ -65,6 +82,11 @@ pub struct ServeOptions {
 struct File {
     data_dir: Option<PathBuf>,
     restconf: Option<String>,
+    restconf_plain: Option<String>,
+    tls_certificate: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
+    tls_client_ca: Option<PathBuf>,
+    limits: Limits,
     openflow: Option<String>,
     ovsdb: Option<String>,
     ovsdb_connect: Vec<String>,
@@ -83,6 +105,10 @@ struct File {
 pub struct Settings {
     pub data_dir: PathBuf,
     pub restconf: String,
+    /// Where plain HTTP is spoken as well: a loopback address.
+    pub restconf_plain: Option<String>,
+    pub tls: tls::Files,
+    pub limits: Limits,
     pub openflow: String,
     pub ovsdb: String,
     pub ovsdb_connect: Vec<String>,
@@ -91,7 +117,7 @@ pub struct Settings {
     pub controller: Option<String>,
     pub admin_password: Option<String>,
     pub admin_password_file: Option<PathBuf>,
-    pub history: Limits,
+    pub history: History,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -102,6 +128,12 @@ pub enum SettingsError {
     File { path: PathBuf, reason: String },
     #[error("datapath-type {0:?}: say system (the kernel's) or netdev (userspace)")]
     DatapathType(String),
+    #[error(
+        "restconf-plain {0:?} is no loopback address with a port: passwords would cross the network unencrypted; say 127.0.0.1:8181, and use restconf (TLS) for others"
+    )]
+    Plain(String),
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     #[error("ovsdb-connect {0:?}: say tcp:HOST:PORT or unix:PATH")]
     Target(String),
 }
@@ -120,15 +152,32 @@ impl Settings {
         let or = |given: Option<String>, filed: Option<String>, default: &str| {
             given.or(filed).unwrap_or_else(|| default.into())
         };
-        let history = Limits::default();
-        let history = Limits {
+        let history = History::default();
+        let history = History {
             revisions: options.history_revisions.or(file.history_revisions).unwrap_or(history.revisions),
             age: options.history_seconds.or(file.history_seconds).map_or(history.age, Duration::from_secs),
         };
+        let restconf_plain = options.restconf_plain.or(file.restconf_plain).filter(|plain| !plain.is_empty());
+        if let Some(plain) = &restconf_plain
+            && !plain.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback())
+        {
+            return Err(SettingsError::Plain(plain.clone()));
+        }
+        let mut limits = file.limits;
+        for limit in &options.limits {
+            limits.set(limit)?;
+        }
         let settings = Settings {
             history,
             data_dir: options.data_dir.or(file.data_dir).unwrap_or_else(|| "/var/lib/coeus".into()),
-            restconf: or(options.restconf, file.restconf, "127.0.0.1:8181"),
+            restconf: or(options.restconf, file.restconf, "127.0.0.1:8443"),
+            restconf_plain,
+            tls: tls::Files {
+                certificate: options.tls_certificate.or(file.tls_certificate),
+                key: options.tls_key.or(file.tls_key),
+                client_ca: options.tls_client_ca.or(file.tls_client_ca),
+            },
+            limits,
             openflow: or(options.openflow, file.openflow, "0.0.0.0:6653"),
             ovsdb: or(options.ovsdb, file.ovsdb, "0.0.0.0:6640"),
             ovsdb_connect: if options.ovsdb_connect.is_empty() {
@@ -191,5 +240,30 @@ mod tests {
         let options =
             ServeOptions { config: Some("/nonexistent/coeus.toml".into()), ..ServeOptions::default() };
         assert!(Settings::from(options, None).is_err());
+    }
+
+    #[test]
+    fn plain_http_is_for_loopback_addresses_only() {
+        let with = |plain: &str| {
+            let options = ServeOptions { restconf_plain: Some(plain.into()), ..ServeOptions::default() };
+            with_file("", options).map(|settings| settings.restconf_plain)
+        };
+        assert_eq!(with_file("", ServeOptions::default()).unwrap().restconf_plain, None);
+        for fine in ["127.0.0.1:8181", "127.3.2.1:0", "[::1]:8181"] {
+            assert_eq!(with(fine).unwrap().as_deref(), Some(fine));
+        }
+        for wrong in ["0.0.0.0:8181", "192.0.2.1:8181", "localhost:8181", "[::]:8181", "8181"] {
+            assert!(with(wrong).unwrap_err().to_string().contains("loopback"), "{wrong}");
+        }
+        assert!(with_file("restconf-plain = \"0.0.0.0:8181\"", ServeOptions::default()).is_err());
+    }
+
+    #[test]
+    fn limits_come_from_the_file_and_from_options() {
+        let options = ServeOptions { limits: vec!["uri=10".into()], ..ServeOptions::default() };
+        let settings = with_file("[limits]\nbody = 5\nuri = 7", options).unwrap();
+        assert_eq!((settings.limits.body, settings.limits.uri), (5, 10));
+        assert_eq!(settings.limits.header, Limits::default().header);
+        assert!(with_file("[limits]\nboddy = 5", ServeOptions::default()).is_err());
     }
 }

@@ -1,2 +1,3 @@
 //! Everything that writes configuration: each is a translator and nothing else.
+pub mod http;
 pub mod restconf;

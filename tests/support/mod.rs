@@ -69,9 +69,9 @@ impl Server {
         let address = listener.local_addr().unwrap();
         runtime.block_on(announce(&started.handle)).unwrap();
         let mut app = App::new(started.handle.clone(), Users::admin("secret"));
-        app.body_limit = 1 << 20;
+        app.limits.body = 1 << 20;
         app.operations = operations(schema).into();
-        runtime.spawn(serve(listener, app, std::future::pending()));
+        runtime.spawn(serve(listener, None, app, std::future::pending()));
         Server { address, datastore: started.handle, _runtime: runtime }
     }
 

@@ -5,6 +5,7 @@
 
 mod answer;
 mod auth;
+mod bounds;
 mod codec;
 mod conditions;
 mod data;
@@ -31,9 +32,12 @@ pub use server::serve;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::{Body, Bytes};
+use axum::http::StatusCode;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tower_http::timeout::TimeoutError;
 
 use crate::datastore::Handle;
+use crate::northbound::http::Limits;
 
 /// What the requests share.
 #[derive(Clone)]
@@ -42,8 +46,7 @@ pub struct App {
     pub users: Arc<Users>,
     pub readiness: Readiness,
     pub operations: Arc<Operations>,
-    /// Longest body taken, in bytes.
-    pub body_limit: usize,
+    pub limits: Limits,
 }
 
 impl App {
@@ -53,23 +56,37 @@ impl App {
             users: Arc::new(users),
             readiness: Readiness::default(),
             operations: Arc::default(),
-            body_limit: 64 << 20,
+            limits: Limits::default(),
         }
     }
 
     /// The whole body of a request, if it is not too long.
     async fn whole(&self, body: Body) -> Result<Bytes, Problems> {
-        match Limited::new(body, self.body_limit).collect().await {
-            Ok(collected) => Ok(collected.to_bytes()),
+        match Limited::new(body, self.limits.body).collect().await {
+            Ok(collected) => {
+                let body = collected.to_bytes();
+                bounds::nesting(&body, &self.limits)?;
+                Ok(body)
+            }
             Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => {
-                let message = format!("the body is longer than {} bytes; send it in parts", self.body_limit);
+                let message = format!("the body is longer than {} bytes; send it in parts", self.limits.body);
                 Err(Problem::new("too-big", message).into())
+            }
+            Err(error) if is_timeout(&*error) => {
+                let message = format!("the body stopped for {} s; send it faster", self.limits.body_seconds);
+                let problem = Problem::new("operation-failed", message);
+                Err(problem.with_status(StatusCode::REQUEST_TIMEOUT).into())
             }
             Err(error) => {
                 Err(Problem::new("malformed-message", format!("the body ended early: {error}")).into())
             }
         }
     }
+}
+
+fn is_timeout(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source())
+        .any(<dyn std::error::Error>::is::<TimeoutError>)
 }
 
 /// What the program still waits for before it is ready, in words for people.

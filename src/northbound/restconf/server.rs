@@ -1,12 +1,12 @@
 //! HTTP: routes, limits, headers. What a request means is in `read` and `write`.
 
 use std::future::Future;
-use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, State};
+use axum::extract::{Extension, State};
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use tokio::net::TcpListener;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -16,22 +16,19 @@ use tracing::{debug, info};
 use super::auth::Login;
 use super::face::Face;
 use super::routes::{self, Target};
-use super::{App, Problem, answer, data, media, operations, query};
+use super::{App, Problem, answer, bounds, data, media, operations, query};
 use crate::datastore::Store;
+use crate::northbound::http::{self, Peer};
 
-/// A request that takes longer is given up.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Serves until `shutdown` is done, then lets running requests finish.
-///
-/// # Errors
-/// When the listener fails.
+/// Serves until `shutdown` is done, then lets running requests finish. Without `tls` it is plain HTTP.
 pub async fn serve(
     listener: TcpListener,
+    tls: Option<Arc<rustls::ServerConfig>>,
     app: App,
     shutdown: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
+) {
     let schema = app.datastore.snapshot().schema;
+    let limits = app.limits.clone();
     let router = Router::new()
         .fallback(handle)
         .with_state(app)
@@ -49,20 +46,18 @@ pub async fn serve(
                 &problem.with_status(StatusCode::INTERNAL_SERVER_ERROR).into(),
             )
         }))
-        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, PATIENCE));
-    axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
-        .with_graceful_shutdown(shutdown)
-        .await
+        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, limits.request_time()));
+    http::serve(listener, tls, router, limits, shutdown).await;
 }
 
 async fn handle(
     State(app): State<App>,
-    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    Extension(peer): Extension<Peer>,
     request: Request<Body>,
 ) -> Response<Body> {
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let response = answer(&app, from, request).await;
+    let response = answer(&app, &peer, request).await;
     let took_us = started.elapsed().as_micros() as u64;
     if method == Method::GET || method == Method::HEAD || method == Method::OPTIONS {
         debug!(%method, path, status = response.status().as_u16(), took_us, "request");
@@ -72,7 +67,7 @@ async fn handle(
     response
 }
 
-async fn answer(app: &App, from: SocketAddr, request: Request<Body>) -> Response<Body> {
+async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
     let schema = app.datastore.snapshot().schema;
@@ -82,8 +77,11 @@ async fn answer(app: &App, from: SocketAddr, request: Request<Body>) -> Response
     {
         return response;
     }
+    if let Err(problems) = bounds::head(&parts, &app.limits) {
+        return answer::refused(schema, face, media::usual(face), &problems);
+    }
     let login = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let user = match app.users.judge(from.ip(), login, Instant::now()) {
+    let user = match app.users.judge(peer.address.ip(), login, Instant::now()) {
         Login::User(user) => user,
         Login::Challenge => {
             let problem =

@@ -1,0 +1,8 @@
+//! HTTP below RESTCONF: connections, TLS, and what a client may cost us before it has said who it is.
+
+mod limits;
+mod server;
+pub mod tls;
+
+pub use limits::{LimitError, Limits};
+pub use server::{Peer, serve};

@@ -1,0 +1,224 @@
+//! Connections: accepted, counted, encrypted, and given up when the client is too slow.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt;
+use tower_http::timeout::TimeoutBody;
+use tracing::{debug, warn};
+
+use super::Limits;
+use super::tls;
+
+/// Connections that are told at a time that there are too many; more are just closed.
+const REFUSALS: usize = 64;
+/// How long one that is told so may take to hear it.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// After an accept that failed for want of something (file descriptors): until the next one.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Requests of one HTTP/2 connection at a time.
+const STREAMS: u32 = 256;
+/// An HTTP/2 connection is asked so often whether it is still there.
+const PING: Duration = Duration::from_secs(30);
+
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: 39\r\n\r\ntoo many connections; try again shortly";
+const SLOW: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: 45\r\n\r\nthe header section took too long; send faster";
+
+/// Who is at the other end of a connection.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    pub address: SocketAddr,
+    /// Names that the client's certificate bears, where it has shown one that we trust.
+    pub names: Arc<[String]>,
+}
+
+/// Serves requests until `shutdown` is done, then lets running ones finish. Without `tls` it is plain HTTP/1.1.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    router: Router,
+    limits: Limits,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) {
+    let acceptor = tls.map(TlsAcceptor::from);
+    let permits = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
+    let refusals = Arc::new(Semaphore::new(REFUSALS));
+    let limits = Arc::new(limits);
+    let (closing, closed) = watch::channel(());
+    let mut shutdown = std::pin::pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut shutdown => break,
+        };
+        let (socket, address) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                warn!(%error, "a connection could not be accepted");
+                sleep(PAUSE).await;
+                continue;
+            }
+        };
+        // Answers are short: they are not to wait for an acknowledgement of the one before.
+        let _ = socket.set_nodelay(true);
+        let Ok(permit) = permits.clone().try_acquire_owned() else {
+            warn!(%address, limit = limits.connections, "too many connections");
+            if acceptor.is_none()
+                && let Ok(permit) = refusals.clone().try_acquire_owned()
+            {
+                tokio::spawn(farewell(socket, BUSY, permit));
+            }
+            continue;
+        };
+        let connection = Connection {
+            address,
+            router: router.clone(),
+            limits: limits.clone(),
+            closing: closed.clone(),
+            _permit: permit,
+        };
+        match acceptor.clone() {
+            None => drop(tokio::spawn(connection.http1(socket, Arc::default()))),
+            Some(acceptor) => drop(tokio::spawn(connection.tls(socket, acceptor))),
+        }
+    }
+    drop(listener);
+    drop(closed);
+    closing.send_replace(());
+    closing.closed().await;
+}
+
+/// Says something to a client that will not be served, and waits a moment so that it is read.
+async fn farewell(
+    mut socket: impl AsyncRead + AsyncWrite + Unpin,
+    text: &[u8],
+    _permit: OwnedSemaphorePermit,
+) {
+    let _ = timeout(FAREWELL, async {
+        socket.write_all(text).await?;
+        socket.shutdown().await?;
+        let mut rest = [0; 4096];
+        while socket.read(&mut rest).await? > 0 {}
+        Ok::<(), std::io::Error>(())
+    })
+    .await;
+}
+
+struct Connection {
+    address: SocketAddr,
+    router: Router,
+    limits: Arc<Limits>,
+    closing: watch::Receiver<()>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Connection {
+    fn peer(&self, names: Arc<[String]>) -> Peer {
+        Peer { address: self.address, names }
+    }
+
+    async fn tls(self, socket: TcpStream, acceptor: TlsAcceptor) {
+        let stream = match timeout(self.limits.header_time(), acceptor.accept(socket)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return debug!(address = %self.address, %error, "no TLS session came about"),
+            Err(_) => return debug!(address = %self.address, "the TLS handshake took too long"),
+        };
+        let session = stream.get_ref().1;
+        let certificate = session.peer_certificates().and_then(|chain| chain.first());
+        let names: Arc<[String]> = certificate.map(tls::names).unwrap_or_default().into();
+        if session.alpn_protocol() == Some(tls::H2) {
+            self.http2(stream, names).await;
+        } else {
+            self.http1(stream, names).await;
+        }
+    }
+
+    async fn http1(
+        mut self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        names: Arc<[String]>,
+    ) {
+        let service = service(self.peer(names), self.router.clone(), self.limits.body_time(), Arc::default());
+        let mut connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.header_time())
+            .max_buf_size((self.limits.uri + self.limits.header + 4096).max(1 << 16))
+            .serve_connection(TokioIo::new(stream), service);
+        let outcome = loop {
+            tokio::select! {
+                outcome = Pin::new(&mut connection) => break outcome,
+                _ = self.closing.changed() => Pin::new(&mut connection).graceful_shutdown(),
+            }
+        };
+        let Err(error) = outcome else { return };
+        debug!(address = %self.address, %error, "a connection ended early");
+        let parts = connection.into_parts();
+        if error.is_timeout() && !parts.read_buf.is_empty() {
+            farewell(parts.io.into_inner(), SLOW, self._permit).await;
+        }
+    }
+
+    async fn http2(
+        mut self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        names: Arc<[String]>,
+    ) {
+        let asked = Arc::new(AtomicBool::new(false));
+        let service = service(self.peer(names), self.router.clone(), self.limits.body_time(), asked.clone());
+        let mut connection = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .max_header_list_size(u32::try_from(self.limits.header + self.limits.uri).unwrap_or(u32::MAX))
+            .max_concurrent_streams(STREAMS)
+            .keep_alive_interval(PING)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut patience = std::pin::pin!(sleep(self.limits.header_time()));
+        let mut waiting = true;
+        let outcome = loop {
+            tokio::select! {
+                outcome = Pin::new(&mut connection) => break outcome,
+                _ = self.closing.changed() => Pin::new(&mut connection).graceful_shutdown(),
+                () = &mut patience, if waiting => {
+                    waiting = false;
+                    if !asked.load(Ordering::Relaxed) {
+                        return debug!(address = %self.address, "nothing was asked in time");
+                    }
+                }
+            }
+        };
+        if let Err(error) = outcome {
+            debug!(address = %self.address, %error, "a connection ended early");
+        }
+    }
+}
+
+/// Hands the requests of one connection to the router, each with who asks.
+fn service(
+    peer: Peer,
+    router: Router,
+    pause: Duration,
+    asked: Arc<AtomicBool>,
+) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send + 'static> + Unpin
+{
+    service_fn(move |request: Request<Incoming>| {
+        asked.store(true, Ordering::Relaxed);
+        let mut request = request.map(|body| Body::new(TimeoutBody::new(pause, body)));
+        request.extensions_mut().insert(peer.clone());
+        router.clone().oneshot(request)
+    })
+}

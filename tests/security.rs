@@ -1,0 +1,9 @@
+//! Who may do what: TLS, logins, access rules and limits, each against a whole controller in this process.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "security/client.rs"]
+mod client;
+#[path = "security/limits.rs"]
+mod limits;
+#[path = "security/tls.rs"]
+mod tls;
