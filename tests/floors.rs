@@ -13,7 +13,11 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
     ("pipeline", &["net"], &[]),
     ("model", &["net", "schema", "datastore"], &[]),
     ("renderers", &["net", "schema", "datastore", "pipeline", "model"], &[]),
-    ("southbound", &["net", "schema", "datastore", "ovsdb"], &["session.rs", "server.rs", "mod.rs"]),
+    (
+        "southbound",
+        &["net", "schema", "datastore", "ovsdb"],
+        &["session.rs", "server.rs", "mod.rs", "outbox.rs"],
+    ),
     ("programmer", &["net", "schema", "datastore", "pipeline", "southbound"], &["actor.rs"]),
     ("dhcp", &["net", "schema", "datastore", "pipeline", "southbound", "programmer"], &["actor.rs"]),
     ("northbound", &["net", "schema", "datastore"], &["server.rs", "stream.rs"]),

@@ -59,3 +59,28 @@ fn a_client_that_goes_away_costs_nothing_more() {
     }
     assert_eq!(server.send("GET", "/rests/data/lab:lab/item=item-000000", "").status, 200);
 }
+
+#[test]
+fn rfc9110_8_4_answers_are_compressed_for_those_who_ask() {
+    use std::io::Read;
+    for count in [100, 20_000] {
+        let server = with_items(count);
+        let at = "/rests/data/lab:lab/item";
+        let plain = server.send("GET", at, "");
+        let (headers, body) = server.bytes("Accept-Encoding: gzip\r\n", "GET", at);
+        assert!(headers.contains("content-encoding: gzip"), "{headers}");
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(&body[..]).read_to_string(&mut text).unwrap();
+        assert!(text == plain.body && body.len() * 5 < text.len(), "{} of {} bytes", body.len(), text.len());
+        let tag = plain.header("etag").unwrap();
+        let gzip = format!("{}-gzip\"", tag.trim_end_matches('"'));
+        assert!(headers.contains(&gzip), "{gzip} in {headers}");
+        assert_eq!(server.with(&format!("If-None-Match: {gzip}\r\n"), "GET", at, "").status, 304);
+        let update = r#"{"lab:lab":{"title":"t"}}"#;
+        let when = format!("If-Match: {gzip}\r\n");
+        assert_eq!(server.with(&when, "PATCH", "/rests/data/lab:lab", update).status, 204);
+    }
+    let server = with_items(1);
+    let (headers, _) = server.bytes("Accept-Encoding: gzip\r\n", "GET", "/rests/data/lab:lab/item");
+    assert!(!headers.contains("content-encoding"), "short answers are not worth it: {headers}");
+}

@@ -92,6 +92,28 @@ impl Server {
     }
 
     pub fn raw(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
+        let answer = self.exchange(method, path, headers, body);
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        let chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
+        let (body, chunks) = if chunked { unchunked(body.as_bytes()) } else { (body.as_bytes().to_vec(), 1) };
+        let body = String::from_utf8_lossy(&body).into_owned();
+        Answer { status, headers: head.to_owned(), body, chunks }
+    }
+
+    /// Headers (in lower case) and body of an answer that is no text.
+    pub fn bytes(&self, headers: &str, method: &str, path: &str) -> (String, Vec<u8>) {
+        let answer = self.exchange(method, path, &format!("{}{headers}", login("admin:secret")), b"");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+        let head = String::from_utf8_lossy(&answer[..end]).to_ascii_lowercase();
+        let body = &answer[end + 4..];
+        let body =
+            if head.contains("transfer-encoding: chunked") { unchunked(body).0 } else { body.to_vec() };
+        (head, body)
+    }
+
+    fn exchange(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let head = format!(
@@ -103,12 +125,7 @@ impl Server {
         let _ = stream.write_all(body);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
-        let text = String::from_utf8_lossy(&answer).into_owned();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        let chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
-        let (body, chunks) = if chunked { unchunked(body) } else { (body.to_owned(), 1) };
-        Answer { status, headers: head.to_owned(), body, chunks }
+        answer
     }
 
     /// Everything the store holds, with its revision.
@@ -122,18 +139,19 @@ pub fn login(credentials: &str) -> String {
     format!("Authorization: Basic {}\r\n", base64::engine::general_purpose::STANDARD.encode(credentials))
 }
 
-/// The body of a chunked answer (RFC 9112 section 7.1), and the number of its chunks.
-fn unchunked(mut text: &str) -> (String, usize) {
-    let (mut body, mut chunks) = (String::new(), 0);
-    while let Some((size, rest)) = text.split_once("\r\n") {
-        let size = usize::from_str_radix(size, 16).unwrap_or(usize::MAX);
-        let Some(chunk) = rest.get(..size) else { break };
-        if size == 0 {
+/// The body of a chunked answer (RFC 9112 section 7.1), and the number of its chunks; 0 if it was cut off.
+fn unchunked(mut rest: &[u8]) -> (Vec<u8>, usize) {
+    let (mut body, mut chunks) = (Vec::new(), 0);
+    while let Some(end) = rest.windows(2).position(|two| two == b"\r\n") {
+        let size =
+            std::str::from_utf8(&rest[..end]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
+        let Some(chunk) = size.and_then(|size| rest.get(end + 2..end + 2 + size)) else { break };
+        if chunk.is_empty() {
             return (body, chunks);
         }
-        body.push_str(chunk);
+        body.extend_from_slice(chunk);
         chunks += 1;
-        text = rest.get(size + 2..).unwrap_or_default();
+        rest = rest.get(end + 2 + chunk.len() + 2..).unwrap_or_default();
     }
     (body, 0)
 }

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use axum::http::{HeaderMap, HeaderName, header};
 
-use super::{Problem, Problems};
+use super::{Problem, Problems, gzip};
 use crate::datastore::{Handle, Precondition, Revision, Stamp, Store, Wanted};
 use crate::schema::DataPath;
 
@@ -152,7 +152,7 @@ pub fn of_read(
     }
     let own = tag.map(|tag| tag.trim_matches('"'));
     match tags(headers, &header::IF_MATCH)? {
-        Some(Tags::These(tags)) if !tags.iter().any(|(tag, weak)| !weak && Some(&**tag) == own) => {
+        Some(Tags::These(tags)) if !tags.iter().any(|(tag, weak)| !weak && Some(gzip::plain(tag)) == own) => {
             return Ok(Verdict::Failed);
         }
         Some(_) => {}
@@ -164,7 +164,7 @@ pub fn of_read(
     }
     let known = match tags(headers, &header::IF_NONE_MATCH)? {
         Some(Tags::Any) => true,
-        Some(Tags::These(tags)) => tags.iter().any(|(tag, _)| Some(&**tag) == own),
+        Some(Tags::These(tags)) => tags.iter().any(|(tag, _)| Some(gzip::plain(tag)) == own),
         None => date(headers, &header::IF_MODIFIED_SINCE).is_some_and(|since| modified <= since),
     };
     Ok(if known && fresh { Verdict::NotModified } else { Verdict::Send })

@@ -8,7 +8,7 @@ use super::conditions::{self, Verdict};
 use super::face::Face;
 use super::media::{self, BodyKind, Encoding};
 use super::read::{self, Found};
-use super::{App, Problem, Problems, answer, operations, patch, query, stream, write};
+use super::{App, Problem, Problems, answer, gzip, operations, patch, query, stream, write};
 use crate::datastore::{Stamp, Store};
 use crate::schema::DataPath;
 
@@ -142,7 +142,7 @@ fn get(app: &App, face: Face, raw: &str, parts: &Parts) -> Result<Response<Body>
     let mut response = Response::new(Body::empty());
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(header::VARY, HeaderValue::from_static("accept"));
+    headers.insert(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
     if let Some(stamp) = found.stamp {
         let suffix = media.suffix();
         validators(app, stamp, suffix, headers);
@@ -163,7 +163,8 @@ fn get(app: &App, face: Face, raw: &str, parts: &Parts) -> Result<Response<Body>
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media.name));
     pages(&found, parts, headers);
-    fill(&mut response, found, media.encoding, parts.method == Method::HEAD)?;
+    let as_sent = AsSent { encoding: media.encoding, gzip: gzip::wanted(&parts.headers) };
+    fill(&mut response, found, as_sent, parts.method == Method::HEAD)?;
     Ok(response)
 }
 
@@ -182,17 +183,30 @@ fn pages(found: &Found, parts: &Parts, headers: &mut HeaderMap) {
     }
 }
 
+/// How an answer goes out.
+#[derive(Clone, Copy)]
+pub struct AsSent {
+    pub encoding: Encoding,
+    pub gzip: bool,
+}
+
 /// Puts the data into the response: at once if they are few, else piece by piece.
-fn fill(response: &mut Response<Body>, found: Found, encoding: Encoding, head: bool) -> Result<(), Problems> {
+fn fill(response: &mut Response<Body>, found: Found, as_sent: AsSent, head: bool) -> Result<(), Problems> {
     let mut out = Vec::new();
-    let complete = found.write(encoding, &mut out, &mut |out| out.len() < ONE_PIECE)?;
+    let complete = found.write(as_sent.encoding, &mut out, &mut |out| out.len() < ONE_PIECE)?;
+    if as_sent.gzip && (!complete || out.len() >= gzip::LEAST) {
+        gzip::mark(response.headers_mut());
+        if complete {
+            out = gzip::whole(&out);
+        }
+    }
     if complete {
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(out.len()));
     }
     *response.body_mut() = match (head, complete) {
         (true, _) => Body::empty(),
         (false, true) => Body::from(out),
-        (false, false) => stream::body(found, encoding),
+        (false, false) => stream::body(found, as_sent),
     };
     Ok(())
 }

@@ -12,6 +12,7 @@ mod data;
 mod discovery;
 mod error;
 mod face;
+mod gzip;
 mod media;
 mod monitoring;
 mod operations;

@@ -221,7 +221,7 @@ pub fn insert(schema: &Schema, face: Face, query: Option<&str>) -> Result<Option
         }
     }
     let path = |point: &str| -> Result<DataPath, Problems> {
-        let below = ["/rests/data/", "/restconf/config/", "/restconf/data/"]
+        let below = ["/rests/data/", "/rests/ds/ietf-datastores:running/", "/restconf/config/"]
             .iter()
             .find_map(|root| point.strip_prefix(root))
             .or(point.strip_prefix('/'))

@@ -9,7 +9,8 @@ use axum::body::{Body, Bytes, HttpBody};
 use http_body::Frame;
 use tokio::sync::mpsc;
 
-use super::media::Encoding;
+use super::data::AsSent;
+use super::gzip;
 use super::read::Found;
 use crate::schema::json::CHUNK;
 
@@ -25,18 +26,27 @@ enum Piece {
 }
 
 /// The body of a long answer.
-pub fn body(found: Found, encoding: Encoding) -> Body {
+pub fn body(found: Found, as_sent: AsSent) -> Body {
     let (pieces, inbox) = mpsc::channel(WAITING);
     let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
-        let send = |piece| runtime.block_on(pieces.send_timeout(piece, PATIENCE)).is_ok();
+        let send = |bytes: Vec<u8>| {
+            let piece = Piece::Data(Bytes::from(bytes));
+            runtime.block_on(pieces.send_timeout(piece, PATIENCE)).is_ok()
+        };
+        let mut compressed = as_sent.gzip.then(gzip::Pieces::default);
         let mut out = Vec::with_capacity(CHUNK + CHUNK / 4);
-        let complete = found.write(encoding, &mut out, &mut |out| {
-            let next = Vec::with_capacity(CHUNK + CHUNK / 4);
-            send(Piece::Data(Bytes::from(std::mem::replace(out, next))))
+        let complete = found.write(as_sent.encoding, &mut out, &mut |out| match &mut compressed {
+            None => send(std::mem::replace(out, Vec::with_capacity(CHUNK + CHUNK / 4))),
+            Some(compressed) => {
+                compressed.add(out);
+                out.clear();
+                compressed.ready().is_none_or(&send)
+            }
         });
-        if matches!(complete, Ok(true)) {
-            send(Piece::End);
+        let complete = matches!(complete, Ok(true)) && compressed.is_none_or(|rest| send(rest.end()));
+        if complete {
+            let _ = runtime.block_on(pieces.send_timeout(Piece::End, PATIENCE));
         }
     });
     Body::new(Pieces { inbox, ended: false })
