@@ -10,7 +10,9 @@ use super::{
     Change, Commit, DatastoreError, Derived, DerivedEdit, Edit, Engine, IdChange, Operation, Revision,
     Snapshot, Store, Transaction,
 };
-use crate::schema::{DataPath, Parents, diff, merge_layers, reposition, stamp_since, tree, validate};
+use crate::schema::{
+    DataPath, Index, Parents, diff, merge_layers, reposition, stamp_since, tree, validate_with,
+};
 
 /// Changed paths kept for conflict detection. An edit based on something older is a conflict.
 const REMEMBERED: usize = 16_384;
@@ -22,6 +24,8 @@ pub struct Core {
     /// Allocations in force, by pool and key.
     pub(super) ids: Ids,
     recent: VecDeque<(u64, Store, DataPath)>,
+    /// Of the configuration that was validated last, committed or not.
+    index: Index,
     /// Highest revision whose changes `recent` no longer holds.
     forgotten: u64,
 }
@@ -51,7 +55,14 @@ impl Core {
         let forgotten = snapshot.revision.0;
         let in_force =
             ids.iter().filter_map(|change| Some(((change.pool.clone(), change.key.clone()), change.id?)));
-        let mut core = Core { snapshot, engine, ids: in_force.collect(), recent: VecDeque::new(), forgotten };
+        let mut core = Core {
+            snapshot,
+            engine,
+            ids: in_force.collect(),
+            recent: VecDeque::new(),
+            index: Index::default(),
+            forgotten,
+        };
         core.restore(now);
         core
     }
@@ -235,22 +246,18 @@ impl Core {
         Ok(!there)
     }
 
-    fn validate(&self, after: &Snapshot, changes: &[Change]) -> Result<(), DatastoreError> {
-        for store in [Store::Config, Store::Operational] {
-            let of_store: Vec<_> = changes
-                .iter()
-                .filter(|change| change.store == store)
-                .map(|change| (change.path.clone(), change.before.clone(), change.after.clone()))
-                .collect();
-            if of_store.is_empty() {
-                continue;
-            }
-            let layers = after.layers(store);
-            let merged = merge_layers(&layers.input, &layers.derived);
-            validate(after.schema, store == Store::Config, &merged, &of_store)
-                .map_err(DatastoreError::Invalid)?;
+    /// What is observed is not constrained (RFC 8342 section 5.3), so only configuration is looked at.
+    fn validate(&mut self, after: &Snapshot, changes: &[Change]) -> Result<(), DatastoreError> {
+        let configured = changes.iter().filter(|change| change.store == Store::Config);
+        let changes: Vec<_> = configured
+            .map(|change| (change.path.clone(), change.before.clone(), change.after.clone()))
+            .collect();
+        if changes.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let layers = after.layers(Store::Config);
+        let merged = merge_layers(&layers.input, &layers.derived);
+        validate_with(&mut self.index, after.schema, &merged, &changes).map_err(DatastoreError::Invalid)
     }
 
     /// Checks and renders. A panic in a renderer costs this transaction, not the process.

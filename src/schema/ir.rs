@@ -135,7 +135,9 @@ pub enum Kind {
         max: u32,
     },
     /// anydata or anyxml: kept as the JSON text it came as.
-    Any,
+    Any {
+        mandatory: bool,
+    },
     /// An RPC, or below a data node an action.
     Rpc,
     Input,

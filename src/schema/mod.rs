@@ -71,7 +71,8 @@ pub use stamp::{stamp, stamp_fresh, stamp_since};
 pub use tree::{NodeRef, Parents, TreeError};
 pub use uri::{PathError, PathErrorKind};
 pub use validate::{
-    ValidationError, ValidationErrorKind, validate, validate_input, validate_notification, validate_output,
+    Index, ValidationError, ValidationErrorKind, validate, validate_input, validate_notification,
+    validate_output, validate_with,
 };
 pub use value::Value;
 pub use values::Values;

@@ -180,7 +180,7 @@ pub fn kind_name(kind: &Kind) -> &'static str {
         Kind::List { .. } => "a list",
         Kind::Leaf { .. } => "a leaf",
         Kind::LeafList { .. } => "a leaf-list",
-        Kind::Any => "anydata",
+        Kind::Any { .. } => "anydata",
         Kind::Rpc => "an operation",
         Kind::Input => "the input of an operation",
         Kind::Output => "the output of an operation",

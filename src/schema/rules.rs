@@ -1,11 +1,11 @@
 //! What is checked across nodes, compiled from the models: must, when, leafref.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::ir::{Kind, Schema, SchemaId, Type};
-use super::lexical::default_value;
+use super::lexical::{default_value, key_leafs};
 use super::value::Value;
-use super::xpath::{Expr, Path, compile};
+use super::xpath::{Expr, Path, Read, compile};
 
 /// The compiled rules of a schema, with the reverse index from a schema node to the rules that read it.
 #[derive(Debug, Default)]
@@ -13,16 +13,35 @@ pub struct Rules {
     pub(super) all: Vec<Rule>,
     /// Rules that stand on a node.
     pub(super) on: HashMap<SchemaId, Vec<usize>>,
-    /// Rules that read a node.
-    pub(super) readers: HashMap<SchemaId, Vec<usize>>,
-    /// Leafs whose leafref must have its target, with the path to it.
-    pub(super) leafrefs: HashMap<SchemaId, Path>,
-    /// The same by target.
+    /// Rules that read a node, and from where.
+    pub(super) readers: HashMap<SchemaId, Vec<(usize, Read)>>,
+    /// What leafs refer to that must exist.
+    pub(super) references: HashMap<SchemaId, Reference>,
+    /// Leafs by the target of their leafrefs.
     pub(super) referrers: HashMap<SchemaId, Vec<SchemaId>>,
-    /// Leafs whose instance-identifier must lead somewhere.
-    pub(super) instances: Vec<SchemaId>,
+    /// Leafs whose values [`super::Index`] keeps: those that refer, and targets that no key leads to.
+    pub(super) indexed: HashSet<SchemaId>,
+    /// Is there a `unique` in any list?
+    unique: bool,
+    /// Are there instance-identifiers that must lead somewhere?
+    pub(super) pointers: bool,
+    /// Mandatory choices, as indices into [`Schema::choices`], by the node around them.
+    pub(super) mandatory_choices: HashMap<SchemaId, Vec<u32>>,
+    /// Their conditions.
+    pub(super) choice_whens: HashMap<u32, Vec<Expr>>,
     /// Default values of leafs.
     pub(super) defaults: HashMap<SchemaId, Value>,
+}
+
+/// What a value of a leaf must lead to.
+#[derive(Debug)]
+pub(super) enum Reference {
+    /// leafref.
+    Leaf(Path),
+    /// instance-identifier.
+    Instance,
+    /// By member of the union; `None` for members that refer to nothing.
+    Union(Vec<Option<Reference>>),
 }
 
 /// A must or when.
@@ -31,8 +50,6 @@ pub(super) struct Rule {
     pub node: SchemaId,
     pub expr: Expr,
     pub kind: RuleKind,
-    /// How many steps below the root the highest node is that the expression climbs to.
-    pub apex: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +58,8 @@ pub(super) enum RuleKind {
     Must(usize),
     /// Number of the when on its node.
     When(usize),
+    /// A leafref whose path has predicates: what those read decides too.
+    Reference,
 }
 
 /// An expression of a model that we cannot serve.
@@ -53,6 +72,16 @@ pub struct RuleError {
     pub node: String,
     pub expression: String,
     pub reason: String,
+}
+
+impl Reference {
+    fn points(&self) -> bool {
+        match self {
+            Reference::Leaf(_) => false,
+            Reference::Instance => true,
+            Reference::Union(members) => members.iter().flatten().any(Reference::points),
+        }
+    }
 }
 
 impl Schema {
@@ -78,40 +107,108 @@ impl Rules {
             };
             let operation = schema.operation_of(node.id).is_some();
             for (at, must) in node.musts.iter().enumerate() {
-                let expr = compile(schema, node.id, Some(node.id), &must.condition)
+                let expr = compile(schema, node.module, Some(node.id), &must.condition)
                     .map_err(|reason| fail(&must.condition, reason))?;
-                rules.add(node.id, expr, usize::from(node.depth) + 1, RuleKind::Must(at), operation);
+                rules.add(schema, node.id, Some(node.id), expr, RuleKind::Must(at));
             }
             for (at, when) in node.whens.iter().enumerate() {
                 let context = if when.context_is_parent { node.parent } else { Some(node.id) };
-                let expr = compile(schema, node.id, context, &when.condition)
+                let expr = compile(schema, node.module, context, &when.condition)
                     .map_err(|reason| fail(&when.condition, reason))?;
-                let depth = context.map_or(0, |id| usize::from(schema.node(id).depth) + 1);
-                rules.add(node.id, expr, depth, RuleKind::When(at), operation);
+                rules.add(schema, node.id, context, expr, RuleKind::When(at));
             }
             if let Some(value) = default_value(schema, node.id) {
                 rules.defaults.insert(node.id, value);
             }
-            let (Kind::Leaf { type_, .. } | Kind::LeafList { type_, .. }) = &node.kind else { continue };
-            match type_ {
-                Type::LeafRef { path, require_instance: true, target: Some(target), .. } => {
-                    match compile(schema, node.id, Some(node.id), path)
-                        .map_err(|reason| fail(path, reason))?
-                    {
-                        Expr::Path(path) => {
-                            rules.leafrefs.insert(node.id, path);
-                            if !operation {
-                                rules.referrers.entry(*target).or_default().push(node.id);
-                            }
+            match &node.kind {
+                Kind::Leaf { type_, .. } | Kind::LeafList { type_, .. } => {
+                    if let Some(reference) = rules.reference(schema, node.id, type_, operation, &fail)? {
+                        if !operation {
+                            rules.indexed.insert(node.id);
                         }
-                        _ => return Err(fail(path, "not a path".into())),
+                        rules.pointers |= reference.points() && !operation;
+                        rules.references.insert(node.id, reference);
                     }
                 }
-                Type::InstanceIdentifier { require_instance: true } => rules.instances.push(node.id),
+                Kind::List { unique, .. } => rules.unique |= !unique.is_empty(),
                 _ => {}
             }
         }
+        rules.choices(schema)?;
         Ok(rules)
+    }
+
+    /// What a leaf of this type must lead to, if it must.
+    fn reference(
+        &mut self,
+        schema: &Schema,
+        leaf: SchemaId,
+        type_: &Type,
+        operation: bool,
+        fail: &dyn Fn(&str, String) -> RuleError,
+    ) -> Result<Option<Reference>, RuleError> {
+        match type_ {
+            Type::LeafRef { path: text, require_instance: true, .. } => {
+                let expr = compile(schema, schema.node(leaf).module, Some(leaf), text)
+                    .map_err(|reason| fail(text, reason))?;
+                let Expr::Path(path) = expr else { return Err(fail(text, "not a path".into())) };
+                if !path.is_plain() {
+                    self.add(schema, leaf, Some(leaf), Expr::Path(path.clone()), RuleKind::Reference);
+                }
+                if let Some(target) = path.target().filter(|_| !operation) {
+                    let referrers = self.referrers.entry(target).or_default();
+                    if !referrers.contains(&leaf) {
+                        referrers.push(leaf);
+                    }
+                    let list = schema.node(target).parent;
+                    let only_key = list.is_some_and(|list| key_leafs(schema, list) == [target]);
+                    if !only_key {
+                        self.indexed.insert(target);
+                    }
+                }
+                Ok(Some(Reference::Leaf(path)))
+            }
+            Type::InstanceIdentifier { require_instance: true } => Ok(Some(Reference::Instance)),
+            Type::Union(members) => {
+                let members: Result<Vec<_>, _> = members
+                    .iter()
+                    .map(|member| self.reference(schema, leaf, member, operation, fail))
+                    .collect();
+                let members = members?;
+                Ok(members.iter().any(Option::is_some).then_some(Reference::Union(members)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn choices(&mut self, schema: &Schema) -> Result<(), RuleError> {
+        for (number, choice) in (0u32..).zip(&schema.choices) {
+            let Some(parent) = choice.parent.filter(|_| choice.mandatory) else { continue };
+            self.mandatory_choices.entry(parent).or_default().push(number);
+            for when in &choice.whens {
+                let expr =
+                    compile(schema, choice.module, Some(parent), &when.condition).map_err(|reason| {
+                        RuleError {
+                            module: schema.module(choice.module).name.to_string(),
+                            node: choice.name.to_string(),
+                            expression: when.condition.to_string(),
+                            reason,
+                        }
+                    })?;
+                self.choice_whens.entry(number).or_default().push(expr);
+            }
+        }
+        Ok(())
+    }
+
+    /// Is there anything that [`super::Index`] helps with?
+    pub(super) fn needs_index(&self) -> bool {
+        self.unique || !self.indexed.is_empty()
+    }
+
+    /// May this leaf hold such an instance-identifier?
+    pub(super) fn points(&self, leaf: SchemaId) -> bool {
+        self.references.get(&leaf).is_some_and(Reference::points)
     }
 
     /// The default value of a leaf.
@@ -124,20 +221,31 @@ impl Rules {
         self.on.get(&node).into_iter().flatten().map(|number| &self.all[*number])
     }
 
-    /// `depth` is that of the context, in steps below the root.
-    fn add(&mut self, node: SchemaId, expr: Expr, depth: usize, kind: RuleKind, operation: bool) {
+    /// A rule that stands on `node` and is evaluated at `context`.
+    fn add(
+        &mut self,
+        schema: &Schema,
+        node: SchemaId,
+        context: Option<SchemaId>,
+        expr: Expr,
+        kind: RuleKind,
+    ) {
         let number = self.all.len();
-        let apex = expr.apex(depth, depth);
-        self.on.entry(node).or_default().push(number);
+        if kind != RuleKind::Reference {
+            self.on.entry(node).or_default().push(number);
+        }
         // Operations are checked when they are called; no change of data concerns them.
-        if !operation {
-            expr.reads(&mut |read| {
-                let readers = self.readers.entry(read).or_default();
-                if readers.last() != Some(&number) {
-                    readers.push(number);
+        if schema.operation_of(node).is_none() {
+            expr.reads(schema, context, &mut |read| {
+                if let Some(lookup) = read.lookup {
+                    self.indexed.insert(lookup.leaf);
+                }
+                let readers = self.readers.entry(read.node).or_default();
+                if !readers.contains(&(number, read)) {
+                    readers.push((number, read));
                 }
             });
         }
-        self.all.push(Rule { node, expr, kind, apex });
+        self.all.push(Rule { node, expr, kind });
     }
 }

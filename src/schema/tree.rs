@@ -252,7 +252,7 @@ impl Editor<'_> {
             (Kind::LeafList { .. }, Some(key)) if last => {
                 self.leaf_list_entry(fields.get(step.node), key, at)?
             }
-            (Kind::Leaf { .. } | Kind::Any, None) if last => {
+            (Kind::Leaf { .. } | Kind::Any { .. }, None) if last => {
                 match (self.change)(fields.get(step.node).cloned())? {
                     node @ (Some(Node::Leaf(_)) | None) => {
                         self.keep_key(fields, at, node.as_ref())?;
@@ -261,7 +261,7 @@ impl Editor<'_> {
                     Some(other) => return Err(self.shape(at, "a leaf", &other)),
                 }
             }
-            (Kind::Leaf { .. } | Kind::LeafList { .. } | Kind::Any, _) => {
+            (Kind::Leaf { .. } | Kind::LeafList { .. } | Kind::Any { .. }, _) => {
                 return Err(self.not_data(at, "a leaf has nothing below it"));
             }
             (Kind::List { .. }, None) => return Err(self.not_data(at, "a list is entered by its keys")),

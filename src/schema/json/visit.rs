@@ -73,7 +73,7 @@ impl<'de> DeserializeSeed<'de> for NodeSeed<'_> {
             Kind::Leaf { type_, .. } => Ok(json
                 .deserialize_any(ScalarVisitor { reader, at, type_, required: false })?
                 .map(Node::Leaf)),
-            Kind::Any => anydata(reader, at, json),
+            Kind::Any { .. } => anydata(reader, at, json),
             Kind::Input | Kind::Output | Kind::Notification => {
                 let read = json.deserialize_any(FieldsVisitor { reader, at: Some(at), depth })?;
                 Ok(read.map(|read| Node::from(read.into_fields())))

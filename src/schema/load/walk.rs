@@ -136,7 +136,7 @@ impl Walk {
                     max: list.map_or(u32::MAX, |list| list.max),
                 }
             }
-            SchemaNodeKind::AnyData | SchemaNodeKind::AnyXml => Kind::Any,
+            SchemaNodeKind::AnyData | SchemaNodeKind::AnyXml => Kind::Any { mandatory: node.is_mandatory() },
             SchemaNodeKind::Rpc | SchemaNodeKind::Action => Kind::Rpc,
             SchemaNodeKind::Input => Kind::Input,
             SchemaNodeKind::Output => Kind::Output,

@@ -39,7 +39,7 @@ fn implied(schema: &Schema, root: &Arc<Fields>, path: &DataPath) -> bool {
 
 /// A node in a case has its default while something of that case is there, or while nothing of the choice is there and
 /// it is the default case.
-pub(super) fn case_chosen(schema: &Schema, fields: &Fields, id: SchemaId) -> bool {
+pub(in crate::schema) fn case_chosen(schema: &Schema, fields: &Fields, id: SchemaId) -> bool {
     let there = || fields.children.iter().flat_map(|(other, _)| &schema.node(*other).cases);
     schema.node(id).cases.iter().all(|case| {
         let by_default = schema.choices[case.choice as usize].default == Some(case.case as usize);
@@ -59,6 +59,9 @@ pub(super) fn possible(schema: &Schema, root: &Arc<Fields>, above: &DataPath, ch
     rules.of(child).all(|rule| {
         let RuleKind::When(number) = rule.kind else { return true };
         let current = if node.whens[number].context_is_parent { &parent } else { &place };
-        check(&Eval { schema, defaults: &rules.defaults, module: node.module, current }, &rule.expr)
+        check(
+            &Eval { schema, defaults: &rules.defaults, module: node.module, current, nested: 0 },
+            &rule.expr,
+        )
     })
 }

@@ -11,6 +11,7 @@ mod selected;
 #[cfg(test)]
 mod tests;
 
+pub(super) use defaults::case_chosen;
 pub use defaults::default_in_use;
 pub use fields::FieldTree;
 pub use origin::{Origin, Origins};

@@ -99,7 +99,7 @@ fn make() -> &'static Schema {
     b.add(Some(pods), aug, "extra", Kind::Leaf { type_: plain(), mandatory: false, default: None });
     let settings = b.container(Some(coe), m, "settings");
     b.leaf(settings, "level", uint(8));
-    b.add(Some(coe), m, "any", Kind::Any);
+    b.add(Some(coe), m, "any", Kind::Any { mandatory: false });
 
     let nodes = b.container(None, m, "nodes");
     let node = b.list(Some(nodes), m, "node");

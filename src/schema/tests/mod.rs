@@ -6,6 +6,7 @@ mod laws;
 mod operations;
 mod oracle;
 mod paths;
+mod rules;
 mod timings;
 mod trees;
 mod validation;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use super::super::data::{Fields, Node};
 use super::super::diff::pairs;
-use super::super::ir::{Kind, SchemaId};
+use super::super::ir::{Choice, Kind, SchemaId};
+use super::super::lexical::{key_text, parse_value};
 use super::super::path::DataPath;
 use super::super::rules::{Rule, RuleKind};
-use super::super::xpath::{Eval, Place, check};
+use super::super::tree::NodeRef;
+use super::super::xpath::{Eval, Expr, Lookup, Place, Read, check};
 use super::{ValidationErrorKind, Validator};
 
 impl<'a> Validator<'a> {
@@ -25,6 +27,11 @@ impl<'a> Validator<'a> {
                     };
                     let tag = must.error_app_tag.as_ref().map(|tag| tag.to_string());
                     self.fault_tagged(place, ValidationErrorKind::Must, tag, message);
+                }
+            }
+            RuleKind::Reference => {
+                if let NodeRef::Leaf(value) = place.node() {
+                    self.reference(place, rule.node, value);
                 }
             }
             RuleKind::When(at) => {
@@ -53,8 +60,21 @@ impl<'a> Validator<'a> {
             defaults: &self.rules.defaults,
             module: node.module,
             current: context,
+            nested: 0,
         };
         check(&eval, &rule.expr)
+    }
+
+    /// A condition of a choice, whose context is the node around it.
+    pub(super) fn choice_when(&self, around: &Place<'a>, choice: &Choice, expr: &Expr) -> bool {
+        let eval = Eval {
+            schema: self.schema,
+            defaults: &self.rules.defaults,
+            module: choice.module,
+            current: around,
+            nested: 0,
+        };
+        check(&eval, expr)
     }
 
     /// Could this child exist here, as far as its whens go?
@@ -105,34 +125,72 @@ impl<'a> Validator<'a> {
     }
 
     /// Runs the rules elsewhere that read what was touched.
-    pub(super) fn readers(&mut self, path: &'a DataPath, touched: &HashSet<SchemaId>) {
+    pub(super) fn readers(&mut self, path: &DataPath, touched: &HashSet<SchemaId>) {
         let rules = self.rules;
-        let mut numbers: Vec<usize> =
+        let mut all: Vec<(usize, Read)> =
             touched.iter().filter_map(|id| rules.readers.get(id)).flatten().copied().collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        for number in numbers {
+        all.sort_unstable();
+        for (number, read) in all {
             let rule = &rules.all[number];
             let chain = self.chain(rule.node);
-            let shared = path.steps.iter().zip(&chain).take_while(|(step, id)| step.node == **id).count();
-            // The rule may look at other entries than the changed one: start from the highest node that it climbs to.
-            let shared = shared.min(rule.apex);
-            // Below the change with no list in between: visited already.
-            let lists =
-                chain[shared..].iter().any(|id| matches!(self.schema.node(*id).kind, Kind::List { .. }));
-            if shared == path.steps.len() && !lists {
-                continue;
+            match read.lookup.and_then(|lookup| self.looking_up(path, lookup)) {
+                Some(places) => {
+                    for place in places {
+                        self.run_below(number, &place, &chain);
+                    }
+                }
+                None => {
+                    let shared =
+                        path.steps.iter().zip(&chain).take_while(|(step, id)| step.node == **id).count();
+                    // The rule may look at other entries than the changed one: start where it may have come from.
+                    let shared = shared.min(read.apex);
+                    // Below the change with no list in between: visited already.
+                    let is_list = |id: &SchemaId| matches!(self.schema.node(*id).kind, Kind::List { .. });
+                    if shared == path.steps.len() && !chain[shared..].iter().any(is_list) {
+                        continue;
+                    }
+                    let start = DataPath { steps: path.steps[..shared].iter().cloned().collect() };
+                    self.run_below(number, &start, &chain);
+                }
             }
-            let start = Place::at(self.root, path);
-            if start.frames.len() < shared {
-                continue;
-            }
-            let start = Place { root: self.root, frames: start.frames[..shared].iter().copied().collect() };
-            if !self.run.insert((number, start.path())) {
-                continue;
-            }
-            for place in self.instances(start, &chain[shared..]) {
-                self.rule(rule, &place);
+        }
+    }
+
+    /// The places near which rules look an entry up that the path leads to or through, by the leaf that holds its key.
+    /// `None`: the path does not tell the entry.
+    fn looking_up(&mut self, path: &DataPath, lookup: Lookup) -> Option<Vec<DataPath>> {
+        let step = path.steps.iter().find(|step| step.node == lookup.list)?;
+        let key = step.key.as_ref()?.0.get(lookup.position)?;
+        let text = key_text(self.schema, lookup.list, lookup.position, key);
+        let Ok(value) = parse_value(self.schema, lookup.leaf, &text) else { return Some(Vec::new()) };
+        let held = self.index().holders(lookup.leaf, &value);
+        let places =
+            held.map(|path| DataPath { steps: path.steps.iter().take(lookup.shared).cloned().collect() });
+        let mut places: Vec<DataPath> = places.collect();
+        places.sort();
+        places.dedup();
+        Some(places)
+    }
+
+    /// Runs a rule at all its instances below a place.
+    fn run_below(&mut self, number: usize, start: &DataPath, chain: &[SchemaId]) {
+        let rule = &self.rules.all[number];
+        let place = Place::at(self.root, start);
+        if place.frames.len() < start.steps.len() || !self.run.insert((number, start.clone())) {
+            return;
+        }
+        let Some(below) = chain.get(start.steps.len()..) else { return };
+        if below.is_empty() {
+            return self.rule(rule, &place);
+        }
+        for place in self.instances(place.clone(), below) {
+            self.rule(rule, &place);
+        }
+        // What is not there may be asked for now.
+        let Some((node, above)) = below.split_last() else { return };
+        for place in self.instances(place, above) {
+            if let Some(fields) = place.fields().filter(|fields| fields.get(*node).is_none()) {
+                self.absent(&place, fields, *node);
             }
         }
     }

@@ -1,14 +1,14 @@
 //! Lists as a whole: counts and `unique`.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use super::super::data::{Fields, Key, List};
+use super::super::data::{Key, List};
 use super::super::ir::{Kind, SchemaId};
 use super::super::path::DataPath;
 use super::super::tree::NodeRef;
 use super::super::value::Value;
 use super::super::xpath::{Frame, Place};
+use super::index::{Row, row};
 use super::{ValidationErrorKind, Validator};
 
 impl<'a> Validator<'a> {
@@ -30,62 +30,58 @@ impl<'a> Validator<'a> {
         match fields.list(id) {
             Some(list) => {
                 self.counts(above, id, list.len());
-                self.unique(above, id, list, Some(key));
+                self.unique_entry(above, id, list, key);
             }
             None => self.absent(above, fields, id),
         }
     }
 
-    /// `unique` statements: of one entry against all others, or of all.
-    pub(super) fn unique(&mut self, above: &Place<'a>, id: SchemaId, list: &'a List, only: Option<&'a Key>) {
+    /// `unique` statements, of one entry against all others.
+    fn unique_entry(&mut self, above: &Place<'a>, id: SchemaId, list: &'a List, key: &Key) {
         let Kind::List { unique, .. } = &self.schema.node(id).kind else { return };
-        for paths in unique {
-            let row = |entry: &'a Arc<Fields>| -> Option<Vec<&'a Value>> {
-                paths.iter().map(|path| self.at_chain(entry, path)).collect()
-            };
-            let mut seen: HashMap<Vec<&Value>, &Key> = HashMap::new();
-            let wanted = only.and_then(|key| list.get(key)).and_then(&row);
-            if only.is_some() && wanted.is_none() {
-                continue;
-            }
-            let mut twins = Vec::new();
-            for (key, entry) in list {
-                let Some(values) = row(entry) else { continue };
-                if wanted.as_ref().is_some_and(|wanted| *wanted != values) {
-                    continue;
-                }
-                if let Some(first) = seen.get(&values) {
-                    twins.push((key, *first));
-                } else {
-                    seen.insert(values, key);
-                }
-            }
-            for (key, first) in twins {
-                let leafs: Vec<&str> =
-                    paths.iter().filter_map(|path| path.last()).map(|id| self.name(*id)).collect();
-                let other = DataPath::root().entry(id, first.clone()).display(self.schema);
-                let message = format!(
-                    "{} must be unique, but entry {} has the same; change one of them",
-                    leafs.join(", "),
-                    other.rsplit('/').next().unwrap_or_default()
-                );
-                let node = NodeRef::List(list);
-                self.fault(
-                    &above.with(Frame { id, key: Some(key), node }),
-                    ValidationErrorKind::NotUnique,
-                    message,
-                );
+        let Some((key, entry)) = list.get_key_value(key) else { return };
+        for (number, paths) in unique.iter().enumerate() {
+            let Some(values) = row(self.rules, entry, paths) else { continue };
+            let wanted = Row { list: above.path().child(id), number, values };
+            if let Some(twin) = self.index().twin(&wanted, key).cloned() {
+                self.not_unique(above, id, list, paths, key, &twin);
             }
         }
     }
 
-    /// The leaf at the end of a chain of schema ids, or its default.
-    pub(super) fn at_chain(&self, entry: &'a Arc<Fields>, chain: &[SchemaId]) -> Option<&'a Value> {
-        let (leaf, above) = chain.split_last()?;
-        let mut fields = Some(entry);
-        for step in above {
-            fields = fields.and_then(|fields| fields.container(*step));
+    /// `unique` statements, of all entries of a list that is new as a whole.
+    pub(super) fn unique(&mut self, above: &Place<'a>, id: SchemaId, list: &'a List) {
+        let Kind::List { unique, .. } = &self.schema.node(id).kind else { return };
+        for paths in unique {
+            let mut seen: HashMap<Vec<Value>, &Key> = HashMap::new();
+            for (key, entry) in list {
+                let Some(values) = row(self.rules, entry, paths) else { continue };
+                if let Some(first) = seen.get(&values) {
+                    self.not_unique(above, id, list, paths, key, first);
+                } else {
+                    seen.insert(values, key);
+                }
+            }
         }
-        fields.and_then(|fields| fields.leaf(*leaf)).or_else(|| self.rules.defaults.get(leaf))
+    }
+
+    fn not_unique(
+        &mut self,
+        above: &Place<'a>,
+        id: SchemaId,
+        list: &'a List,
+        paths: &[Vec<SchemaId>],
+        key: &'a Key,
+        twin: &Key,
+    ) {
+        let leafs: Vec<&str> = paths.iter().filter_map(|path| path.last()).map(|id| self.name(*id)).collect();
+        let other = DataPath::root().entry(id, twin.clone()).display(self.schema);
+        let message = format!(
+            "{} must be unique, but entry {} has the same; change one of them",
+            leafs.join(", "),
+            other.rsplit('/').next().unwrap_or_default()
+        );
+        let place = above.with(Frame { id, key: Some(key), node: NodeRef::List(list) });
+        self.fault(&place, ValidationErrorKind::NotUnique, message);
     }
 }

@@ -1,11 +1,13 @@
 //! Validation in proportion to the edit.
 //!
 //! Types were checked when the data were parsed. Here: keys, mandatory, min- and max-elements, unique, choices, must, when,
-//! leafref. A change is looked at together with the rules elsewhere that read it (the reverse index of [`Rules`]); a
-//! vanished leafref target costs one pass over the leafs that may refer to it, a `unique` one over its list.
+//! leafref, instance-identifier. A change is looked at together with the rules elsewhere that read it (the reverse index of
+//! [`Rules`]); `unique`, and who refers to what vanished, are looked up in an [`Index`].
 
+mod choices;
 mod conditions;
 mod error;
+mod index;
 mod lists;
 mod operation;
 mod references;
@@ -24,6 +26,7 @@ use super::value::Value;
 use super::xpath::{Frame, Place};
 
 pub use error::{ValidationError, ValidationErrorKind};
+pub use index::Index;
 pub use operation::{validate_input, validate_notification, validate_output};
 
 /// So many faults are collected.
@@ -40,11 +43,26 @@ pub fn validate(
     if !store_is_config {
         return Ok(());
     }
-    let mut validator = Validator::new(schema, root)?;
-    for change in changes {
-        validator.change(change);
+    let mut index = Index::default();
+    let mut validator = Validator::new(schema, root, &mut index)?;
+    validator.all(changes);
+    validator.finish()
+}
+
+/// The same for the config store, with an index that goes from one validation to the next: then `unique`, and who refers to
+/// what vanished, cost what the edit costs, where [`validate`] looks through all of the tree for them. It does not matter
+/// whether the state of the last validation was kept.
+pub fn validate_with(
+    index: &mut Index,
+    schema: &Schema,
+    root: &Arc<Fields>,
+    changes: &[Difference],
+) -> Result<(), Vec<ValidationError>> {
+    let mut validator = Validator::new(schema, root, index)?;
+    validator.all(changes);
+    if validator.rules.needs_index() {
+        validator.index();
     }
-    validator.dangling();
     validator.finish()
 }
 
@@ -55,6 +73,9 @@ struct Validator<'a> {
     errors: Vec<ValidationError>,
     /// Targets of leafrefs with values that were there before.
     gone: Vec<(SchemaId, Value)>,
+    /// Paths of what was there before, where instance-identifiers may lead to it.
+    gone_paths: Vec<DataPath>,
+    index: &'a mut Index,
     /// Rules run because of what they read, with the place below which they were run.
     run: HashSet<(usize, DataPath)>,
     /// Checking an operation or notification: nothing in it counts as configuration, and all of it is checked.
@@ -62,13 +83,39 @@ struct Validator<'a> {
 }
 
 impl<'a> Validator<'a> {
-    fn new(schema: &'a Schema, root: &'a Arc<Fields>) -> Result<Validator<'a>, Vec<ValidationError>> {
+    fn new(
+        schema: &'a Schema,
+        root: &'a Arc<Fields>,
+        index: &'a mut Index,
+    ) -> Result<Validator<'a>, Vec<ValidationError>> {
         let rules = schema.rules().map_err(|error| {
             let (kind, message) = (ValidationErrorKind::Rules, error.to_string());
             vec![ValidationError { path: "/".into(), kind, app_tag: None, message }]
         })?;
-        let (errors, gone, run, operation) = (Vec::new(), Vec::new(), HashSet::new(), false);
-        Ok(Validator { schema, rules, root, errors, gone, run, operation })
+        Ok(Validator {
+            schema,
+            rules,
+            root,
+            errors: Vec::new(),
+            gone: Vec::new(),
+            gone_paths: Vec::new(),
+            index,
+            run: HashSet::new(),
+            operation: false,
+        })
+    }
+
+    fn all(&mut self, changes: &'a [Difference]) {
+        for change in changes {
+            self.change(change);
+        }
+        self.dangling();
+    }
+
+    /// The index, of the candidate.
+    fn index(&mut self) -> &Index {
+        self.index.advance(self.schema, self.rules, self.root);
+        self.index
     }
 
     fn finish(self) -> Result<(), Vec<ValidationError>> {
@@ -114,8 +161,16 @@ impl<'a> Validator<'a> {
             &mut touched,
         );
         self.readers(path, &touched);
-        if let Some(old) = old {
-            self.vanished(old, new);
+        match before {
+            Some(Node::Container(old)) => self.vanished(path, old, new),
+            // A leaf or leaf-list of the top level.
+            Some(Node::Leaf(_) | Node::LeafList(_)) => {
+                let fields = |node: &Option<Node>| {
+                    Arc::new(Fields::of(node.iter().map(|node| (last.node, node.clone())).collect()))
+                };
+                self.vanished(&path.parent().unwrap_or_default(), &fields(before), Some(&fields(after)));
+            }
+            _ => {}
         }
     }
 
@@ -193,7 +248,7 @@ impl<'a> Validator<'a> {
                 }
                 Node::List(list) if whole => {
                     self.counts(place, *child, list.len());
-                    self.unique(place, *child, list, None);
+                    self.unique(place, *child, list);
                     for (key, entry) in list {
                         let at = frame(Some(key), NodeRef::Fields(entry));
                         self.node(&at);
@@ -208,6 +263,7 @@ impl<'a> Validator<'a> {
                 self.absent(place, fields, *child);
             }
         }
+        self.choices(place, fields, id);
         for key in lexical::key_leafs(schema, id) {
             if fields.get(*key).is_none() {
                 let message = format!("the entry lacks its key {}; send it", self.name(*key));
@@ -223,8 +279,10 @@ impl<'a> Validator<'a> {
             return;
         }
         match &node.kind {
-            Kind::Leaf { mandatory: true, .. } if self.possible(above, child) => {
-                let message = format!("mandatory leaf {} is missing; send it", node.name);
+            Kind::Leaf { mandatory: true, .. } | Kind::Any { mandatory: true }
+                if self.possible(above, child) =>
+            {
+                let message = format!("mandatory {} is missing; send it", node.name);
                 self.fault(&above.imagined(child), ValidationErrorKind::Mandatory, message);
             }
             Kind::Leaf { default: Some(_), .. } if !node.musts.is_empty() && self.possible(above, child) => {
@@ -248,6 +306,7 @@ impl<'a> Validator<'a> {
                 for inner in &node.children {
                     self.absent(&at, &Fields::default(), *inner);
                 }
+                self.choices(&at, &Fields::default(), child);
             }
             _ => {}
         }

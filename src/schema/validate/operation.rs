@@ -6,7 +6,7 @@ use super::super::data::{Fields, List, Node};
 use super::super::ir::{Schema, SchemaId};
 use super::super::path::{DataPath, Step};
 use super::super::xpath::Place;
-use super::{ValidationError, Validator};
+use super::{Index, ValidationError, Validator};
 
 /// Checks the input of an RPC or action against its model. `root` is the datastore that must, when and leafref look at
 /// (both layers merged), `operation` the path that ends in the RPC or action.
@@ -64,7 +64,8 @@ fn validate_part(
     };
     let root = Arc::new(grafted(schema, root, &path.steps, node));
     let at = part.into_iter().fold(path.clone(), DataPath::child);
-    let mut validator = Validator::new(schema, &root)?;
+    let mut index = Index::default();
+    let mut validator = Validator::new(schema, &root, &mut index)?;
     validator.operation = true;
     let place = Place::at(&root, &at);
     validator.node(&place);

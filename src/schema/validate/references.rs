@@ -4,89 +4,204 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::super::data::{Fields, Node};
-use super::super::ir::{SchemaId, Type};
-use super::super::lexical;
+use super::super::ir::{Kind, SchemaId, Type};
+use super::super::lexical::{self, Raw, Rigour, parse_raw};
 use super::super::path::DataPath;
-use super::super::tree::{NodeRef, get_ref};
+use super::super::rules::Reference;
+use super::super::select::default_in_use;
+use super::super::tree::get_ref;
 use super::super::value::Value;
-use super::super::xpath::{Eval, Place};
-use super::{ValidationErrorKind, Validator};
+use super::super::xpath::{Eval, Path, Place};
+use super::{MOST_ERRORS, ValidationErrorKind, Validator};
 
 impl<'a> Validator<'a> {
-    /// leafref and instance-identifier: does the target exist?
+    /// leafref and instance-identifier, also as members of a union: does the target exist?
     pub(super) fn reference(&mut self, place: &Place<'a>, id: SchemaId, value: &Value) {
-        if let Some(path) = self.rules.leafrefs.get(&id) {
-            let module = self.schema.node(id).module;
-            let eval = Eval { schema: self.schema, defaults: &self.rules.defaults, module, current: place };
-            if !eval.leads_to(path, value) {
-                let text = lexical::value_text(self.schema, id, value);
-                let target = self.target_path(id);
-                let message = format!(
-                    "{} refers to {text:?}, but no {target} has it; create that first",
-                    self.name(id)
-                );
-                self.fault(place, ValidationErrorKind::LeafrefDangling, message);
-            }
+        let rules = self.rules;
+        let Some(reference) = rules.references.get(&id) else { return };
+        if self.resolves(place, id, value, reference) {
+            return;
         }
-        if self.rules.instances.contains(&id)
-            && let Some(text) = value.as_text()
-        {
-            let found = DataPath::parse_instance_identifier(self.schema, text);
-            if !found.is_ok_and(|path| get_ref(self.root, &path).is_some()) {
-                let message =
-                    format!("{} refers to {text}, which does not exist; create it first", self.name(id));
-                self.fault(place, ValidationErrorKind::LeafrefDangling, message);
+        let name = self.name(id);
+        let text = lexical::value_text(self.schema, id, value);
+        let message = match reference {
+            Reference::Leaf(path) => {
+                let target = self.target_path(path);
+                format!("{name} refers to {text:?}, but no {target} has it; create that first")
+            }
+            Reference::Instance => format!("{name} refers to {text}, which does not exist; create it first"),
+            Reference::Union(_) => {
+                format!(
+                    "{name} is {text:?}, which is nothing that exists of what it may refer to; create that first"
+                )
+            }
+        };
+        self.fault(place, ValidationErrorKind::LeafrefDangling, message);
+    }
+
+    fn resolves(&mut self, place: &Place<'a>, id: SchemaId, value: &Value, reference: &'a Reference) -> bool {
+        match reference {
+            Reference::Leaf(path) => self.leads_to(place, id, path, value),
+            Reference::Instance => value.as_text().is_none_or(|text| self.exists(text)),
+            Reference::Union(members) => {
+                let schema = self.schema;
+                let Some(Type::Union(types)) = lexical::type_of(schema, id) else { return true };
+                let text = lexical::value_text(schema, id, value);
+                types.iter().zip(members).any(|(type_, member)| {
+                    let module = schema.node(id).module;
+                    match (parse_raw(schema, module, type_, Raw::Text(&text), Rigour::Text), member) {
+                        (Ok(value), Some(member)) => self.resolves(place, id, &value, member),
+                        (read, _) => read.is_ok(),
+                    }
+                })
             }
         }
     }
 
-    pub(super) fn target_path(&self, leafref: SchemaId) -> String {
-        match lexical::type_of(self.schema, leafref) {
-            Some(Type::LeafRef { target: Some(target), .. }) => {
-                let chain = self.chain(*target).into_iter();
+    /// Without predicates every instance below the common ancestor is meant, and the index knows those with the value.
+    fn leads_to(&mut self, place: &Place<'a>, id: SchemaId, path: &'a Path, value: &Value) -> bool {
+        let module = self.schema.node(id).module;
+        let target = path.target().filter(|target| self.rules.indexed.contains(target));
+        let Some(target) = target.filter(|_| path.is_plain()) else {
+            let eval = Eval {
+                schema: self.schema,
+                defaults: &self.rules.defaults,
+                module,
+                current: place,
+                nested: 0,
+            };
+            return eval.leads_to(path, value);
+        };
+        let depth = usize::from(self.schema.node(id).depth) + 1;
+        let apex = path.apex(depth, depth);
+        let own = place.path();
+        let found = self.index().holders(target, value).any(|held| {
+            own.steps.len() >= apex && held.steps.len() >= apex && held.steps[..apex] == own.steps[..apex]
+        });
+        found || {
+            let by_default = self.rules.defaults.get(&target) == Some(value);
+            let eval = Eval {
+                schema: self.schema,
+                defaults: &self.rules.defaults,
+                module,
+                current: place,
+                nested: 0,
+            };
+            by_default && eval.leads_to(path, value)
+        }
+    }
+
+    /// Is there something at the end of an instance-identifier? Defaults and non-presence containers are.
+    fn exists(&self, text: &str) -> bool {
+        let Ok(path) = DataPath::parse_instance_identifier(self.schema, text) else { return false };
+        if get_ref(self.root, &path).is_some() || default_in_use(self.schema, self.root, &path).is_some() {
+            return true;
+        }
+        let implied = |path: &DataPath| {
+            let kind = path.last_node().map(|id| &self.schema.node(id).kind);
+            matches!(kind, Some(Kind::Container { presence: false }))
+        };
+        let mut at = path;
+        while implied(&at) {
+            let Some(above) = at.parent() else { return true };
+            if above.steps.is_empty() || get_ref(self.root, &above).is_some() {
+                return true;
+            }
+            at = above;
+        }
+        false
+    }
+
+    fn target_path(&self, path: &Path) -> String {
+        match path.target() {
+            Some(target) => {
+                let chain = self.chain(target).into_iter();
                 chain.fold(DataPath::root(), DataPath::child).display(self.schema)
             }
-            _ => "target".into(),
+            None => "target".into(),
         }
     }
 
-    /// Remembers the values of leafref targets that are not there any more.
-    pub(super) fn vanished(&mut self, old: &Arc<Fields>, new: Option<&Arc<Fields>>) {
-        if self.rules.referrers.is_empty() || new.is_some_and(|new| Arc::ptr_eq(old, new)) {
+    /// Remembers what leafrefs and instance-identifiers may have led to and is not there any more.
+    pub(super) fn vanished(&mut self, at: &DataPath, old: &Arc<Fields>, new: Option<&Arc<Fields>>) {
+        let rules = self.rules;
+        let pointers = rules.pointers;
+        if rules.referrers.is_empty() && !pointers || new.is_some_and(|new| Arc::ptr_eq(old, new)) {
             return;
+        }
+        if new.is_none() && pointers {
+            self.gone_paths.push(at.clone());
         }
         for (id, node) in &old.children {
             let after = new.and_then(|new| new.get(*id));
+            if after.is_none() && new.is_some() && pointers {
+                self.gone_paths.push(at.clone().child(*id));
+            }
             match node {
-                Node::Leaf(value) if after != Some(node) && self.rules.referrers.contains_key(id) => {
+                Node::Leaf(value) if after != Some(node) && rules.referrers.contains_key(id) => {
                     self.gone.push((*id, value.clone()));
                 }
-                Node::LeafList(values) if after != Some(node) && self.rules.referrers.contains_key(id) => {
-                    self.gone.extend(values.iter().map(|value| (*id, value.clone())));
+                Node::LeafList(values) if after != Some(node) => {
+                    let kept =
+                        |value: &Value| matches!(after, Some(Node::LeafList(new)) if new.contains(value));
+                    let lost = values.iter().filter(|value| !kept(value));
+                    for value in lost {
+                        if rules.referrers.contains_key(id) {
+                            self.gone.push((*id, value.clone()));
+                        }
+                        if pointers {
+                            self.gone_paths
+                                .push(at.clone().entry(*id, super::super::data::Key::one(value.clone())));
+                        }
+                    }
                 }
-                Node::Container(inner) => self.vanished(inner, after.and_then(Node::fields)),
+                Node::Container(inner) => {
+                    self.vanished_below(&at.clone().child(*id), inner, after.and_then(Node::fields));
+                }
                 Node::List(list) if new.is_none() => {
-                    list.iter().for_each(|(_, entry)| self.vanished(entry, None));
+                    list.iter().for_each(|(_, entry)| self.vanished_below(at, entry, None));
                 }
                 _ => {}
             }
         }
     }
 
-    /// Checks whoever refers to a vanished value.
+    /// The same where the path of what is gone has been remembered already.
+    fn vanished_below(&mut self, at: &DataPath, old: &Arc<Fields>, new: Option<&Arc<Fields>>) {
+        let known = self.gone_paths.len();
+        self.vanished(at, old, new);
+        if new.is_none() {
+            self.gone_paths.truncate(known);
+        }
+    }
+
+    /// Checks whoever refers to something that vanished.
     pub(super) fn dangling(&mut self) {
-        let gone = std::mem::take(&mut self.gone);
-        let targets: HashSet<SchemaId> = gone.iter().map(|(id, _)| *id).collect();
-        let values: HashSet<&Value> = gone.iter().map(|(_, value)| value).collect();
         let rules = self.rules;
-        for referrer in targets.iter().filter_map(|target| rules.referrers.get(target)).flatten() {
-            let chain = self.chain(*referrer);
-            for place in self.instances(Place::root(self.root), &chain) {
-                if let NodeRef::Leaf(value) = place.node()
-                    && values.contains(value)
-                {
-                    self.reference(&place, *referrer, value);
-                }
+        let gone: HashSet<(SchemaId, Value)> = std::mem::take(&mut self.gone).into_iter().collect();
+        let gone_paths = std::mem::take(&mut self.gone_paths);
+        if gone.is_empty() && gone_paths.is_empty() {
+            return;
+        }
+        let mut referring: Vec<DataPath> = Vec::new();
+        for (target, value) in &gone {
+            for referrer in rules.referrers.get(target).into_iter().flatten() {
+                referring.extend(self.index().holders(*referrer, value).cloned());
+            }
+        }
+        for path in gone_paths {
+            let text = path.display(self.schema);
+            referring.extend(self.index().pointing_into(&text).cloned());
+        }
+        referring.sort();
+        referring.dedup();
+        for path in referring {
+            if self.errors.len() >= MOST_ERRORS {
+                return;
+            }
+            let place = Place::at(self.root, &path);
+            if let (Some(id), super::super::tree::NodeRef::Leaf(value)) = (place.id(), place.node()) {
+                self.reference(&place, id, value);
             }
         }
     }

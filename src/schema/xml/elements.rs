@@ -159,7 +159,7 @@ impl<'t> Elements<'_, 't> {
                 Ok((*presence || !fields.is_empty()).then(|| Node::from(fields)))
             }
             Kind::Leaf { .. } => Ok(self.leaf(at)?.map(Node::Leaf)),
-            Kind::Any => anydata::read(self.reader, &mut self.pull, at),
+            Kind::Any { .. } => anydata::read(self.reader, &mut self.pull, at),
             kind => {
                 let message = format!("{} cannot stand here", kind_name(kind));
                 self.reader.fault(Some(at), BodyErrorKind::BadElement, message)?;

@@ -4,16 +4,15 @@ use super::super::ir::{Kind, ModuleId, Schema, SchemaId};
 use super::tokens::{Token, tokens};
 use super::{Comparison, Expr, Function, Path, PathStep, Start};
 
-/// Compiles an expression that stands on `node` (names without prefix are of its module) and is evaluated in
-/// `context` (`None`: the root).
+/// Compiles an expression of `module` (names without prefix are its own) that is evaluated in `context` (`None`: the
+/// root).
 pub fn compile(
     schema: &Schema,
-    node: SchemaId,
+    module: ModuleId,
     context: Option<SchemaId>,
     text: &str,
 ) -> Result<Expr, String> {
     let tokens = tokens(text)?;
-    let module = schema.node(node).module;
     let mut parser = Parser { schema, module, current: context, context, tokens: &tokens, depth: 0 };
     let expr = parser.or()?;
     match parser.tokens.first() {

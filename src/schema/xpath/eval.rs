@@ -7,6 +7,8 @@ use smallvec::SmallVec;
 use super::super::data::{Key, Node};
 use super::super::ir::{IdentityId, ModuleId, Schema, SchemaId};
 use super::super::lexical::{key_leafs, parse_value, value_text};
+use super::super::rules::RuleKind;
+use super::super::select::case_chosen;
 use super::super::tree::NodeRef;
 use super::super::value::Value;
 use super::compile::find_identity;
@@ -21,7 +23,12 @@ pub struct Eval<'e, 'a> {
     /// The module whose prefixes the expression uses.
     pub module: ModuleId,
     pub current: &'e Place<'a>,
+    /// How many conditions on defaults are being looked at around this one; 0 to start with.
+    pub nested: u8,
 }
+
+/// Conditions on defaults are followed so far.
+const MOST_NESTED: u8 = 8;
 
 /// A value of XPath.
 enum Outcome<'a> {
@@ -87,8 +94,7 @@ impl<'a> Eval<'_, 'a> {
                     nodes.iter().flat_map(|place| self.entries(place, *node, keys, context)).collect()
                 }
                 PathStep::Child { node, predicates, .. } => {
-                    let default = self.default(*node);
-                    let children = nodes.iter().flat_map(|place| place.children(self.schema, *node, default));
+                    let children = nodes.iter().flat_map(|place| self.children(place, *node));
                     let holds = |place: &Place<'a>| {
                         predicates.iter().all(|predicate| self.value(predicate, place).truth())
                     };
@@ -118,10 +124,29 @@ impl<'a> Eval<'_, 'a> {
         self.nodes(path, self.current).iter().any(|place| place.node() == NodeRef::Leaf(value))
     }
 
-    /// A default is in use where its leaf is absent; those inside a choice are left out.
-    fn default(&self, leaf: SchemaId) -> Option<NodeRef<'a>> {
-        let in_choice = !self.schema.node(leaf).cases.is_empty();
-        self.defaults.get(&leaf).filter(|_| !in_choice).map(NodeRef::Leaf)
+    /// The instances of a child. Defaults and non-presence containers are there where their case is chosen and their
+    /// conditions hold (RFC 7950 sections 7.5.1 and 7.6.1).
+    fn children(&self, place: &Place<'a>, id: SchemaId) -> Vec<Place<'a>> {
+        let present = place.present(id);
+        let Some(fields) = place.fields().filter(|_| present.is_empty()) else { return present };
+        let Some(implied) = place.implied(self.schema, id, self.defaults) else { return present };
+        let there = case_chosen(self.schema, fields, id) && self.possible(place, id, &implied);
+        if there { vec![implied] } else { present }
+    }
+
+    fn possible(&self, parent: &Place<'a>, id: SchemaId, place: &Place<'a>) -> bool {
+        let node = self.schema.node(id);
+        // Conditions on defaults that ask for one another end somewhere.
+        if node.whens.is_empty() || self.nested >= MOST_NESTED {
+            return true;
+        }
+        let Ok(rules) = self.schema.rules() else { return true };
+        rules.of(id).all(|rule| {
+            let RuleKind::When(number) = rule.kind else { return true };
+            let current = if node.whens[number].context_is_parent { parent } else { place };
+            let nested = self.nested + 1;
+            check(&Eval { module: node.module, current, nested, ..*self }, &rule.expr)
+        })
     }
 
     /// The entries whose keys equal any of what the expressions give.

@@ -5,6 +5,7 @@
 mod compile;
 mod eval;
 mod place;
+mod reads;
 mod tokens;
 
 use super::ir::SchemaId;
@@ -12,6 +13,7 @@ use super::ir::SchemaId;
 pub(super) use compile::compile;
 pub(super) use eval::{Eval, check};
 pub(super) use place::{Frame, Place};
+pub(super) use reads::{Lookup, Read};
 
 /// A compiled expression.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,21 +81,6 @@ pub enum PathStep {
 }
 
 impl Expr {
-    /// Calls `found` with every schema node that the expression reads.
-    pub fn reads(&self, found: &mut dyn FnMut(SchemaId)) {
-        match self {
-            Expr::Or(a, b) | Expr::And(a, b) | Expr::Compare(_, a, b) => {
-                a.reads(found);
-                b.reads(found);
-            }
-            Expr::Path(path) => path.reads(found),
-            Expr::Call(_, arguments) => arguments.iter().for_each(|argument| argument.reads(found)),
-            Expr::Literal(_) | Expr::Number(_) => {}
-        }
-    }
-}
-
-impl Expr {
     /// The least depth that evaluation reaches, given the depths of the context and of `current()`.
     pub fn apex(&self, context: usize, current: usize) -> usize {
         match self {
@@ -110,7 +97,24 @@ impl Expr {
 }
 
 impl Path {
-    fn apex(&self, context: usize, current: usize) -> usize {
+    /// The node at the end; `None` if the path ends in `..`.
+    pub fn target(&self) -> Option<SchemaId> {
+        match self.steps.last() {
+            Some(PathStep::Child { node, .. }) => Some(*node),
+            _ => None,
+        }
+    }
+
+    /// No predicates.
+    pub fn is_plain(&self) -> bool {
+        self.steps.iter().all(|step| match step {
+            PathStep::Parent => true,
+            PathStep::Child { predicates, .. } => predicates.is_empty(),
+        })
+    }
+
+    /// The least depth that the path reaches, given the depths of the context and of `current()`.
+    pub fn apex(&self, context: usize, current: usize) -> usize {
         let mut depth = match self.start {
             Start::Root => 0,
             Start::Context => context,
@@ -129,14 +133,5 @@ impl Path {
             apex = apex.min(depth);
         }
         apex
-    }
-
-    fn reads(&self, found: &mut dyn FnMut(SchemaId)) {
-        for step in &self.steps {
-            if let PathStep::Child { node, predicates, .. } = step {
-                found(*node);
-                predicates.iter().for_each(|predicate| predicate.reads(found));
-            }
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! A node together with its ancestors: what XPath walks on, since nodes do not know their parents.
 
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use smallvec::SmallVec;
@@ -8,6 +9,7 @@ use super::super::data::{Fields, Key, Node};
 use super::super::ir::{Kind, Schema, SchemaId};
 use super::super::path::{DataPath, Step};
 use super::super::tree::NodeRef;
+use super::super::value::Value;
 
 /// What an absent non-presence container looks like.
 static EMPTY: LazyLock<Arc<Fields>> = LazyLock::new(Arc::default);
@@ -32,15 +34,22 @@ impl<'a> Place<'a> {
     }
 
     /// The place that a path names, as far down as there is something.
-    pub fn at(root: &'a Arc<Fields>, path: &'a DataPath) -> Place<'a> {
+    pub fn at(root: &'a Arc<Fields>, path: &DataPath) -> Place<'a> {
         let mut place = Place::root(root);
         for step in &path.steps {
             let Some(node) = place.fields().and_then(|fields| fields.get(step.node)) else { break };
             let frame = match (&step.key, node) {
-                (Some(key), Node::List(list)) => match list.get(key) {
-                    Some(entry) => Frame { id: step.node, key: Some(key), node: NodeRef::Fields(entry) },
+                (Some(key), Node::List(list)) => match list.get_key_value(key) {
+                    Some((key, entry)) => {
+                        Frame { id: step.node, key: Some(key), node: NodeRef::Fields(entry) }
+                    }
                     None => break,
                 },
+                (Some(key), Node::LeafList(values)) => {
+                    let held = key.0.first().and_then(|value| values.get(value));
+                    let Some(value) = held else { break };
+                    Frame { id: step.node, key: None, node: NodeRef::Leaf(value) }
+                }
                 (_, node) => Frame { id: step.node, key: None, node: node.into() },
             };
             place.frames.push(frame);
@@ -86,19 +95,19 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// All instances of a child; `default` stands in for an absent leaf, emptiness for an absent
-    /// non-presence container.
-    pub fn children(&self, schema: &Schema, id: SchemaId, default: Option<NodeRef<'a>>) -> Vec<Place<'a>> {
-        let present = self.present(id);
-        if !present.is_empty() || self.fields().is_none() {
-            return present;
-        }
-        let node = match (&schema.node(id).kind, default) {
+    /// The place of a child that is there without having been set: a leaf with a default, a non-presence container.
+    pub fn implied(
+        &self,
+        schema: &Schema,
+        id: SchemaId,
+        defaults: &'a HashMap<SchemaId, Value>,
+    ) -> Option<Place<'a>> {
+        let node = match (&schema.node(id).kind, defaults.get(&id)) {
             (Kind::Container { presence: false }, _) => NodeRef::Fields(&EMPTY),
-            (_, Some(node)) => node,
-            _ => return Vec::new(),
+            (_, Some(value)) => NodeRef::Leaf(value),
+            _ => return None,
         };
-        vec![self.with(Frame { id, key: None, node })]
+        Some(self.with(Frame { id, key: None, node }))
     }
 
     /// A place for a child that may not be there, as `when` on absent nodes needs it.

@@ -1,0 +1,195 @@
+//! Every statement that constrains data, against libyang (`testing/rules.yang`, compiled as the built-in modules are).
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
+
+use proptest::prelude::*;
+use proptest::sample::{Index as Pick, select};
+use serde_json::{Value as Json, json};
+use yang5::context::Context;
+
+use super::super::json::{self as codec, Mode};
+use super::super::load::{Texts, context_of, load_from};
+use super::super::testing::arbitrary_root;
+use super::super::{Fields, Index, Schema, ValidationError, diff, validate, validate_with};
+use super::oracle::{agree, mutate};
+
+const TEXTS: &Texts = &[
+    ("rules", include_str!("../testing/rules.yang")),
+    ("rules-dev", include_str!("../testing/rules-dev.yang")),
+];
+
+static RULES: LazyLock<&'static Schema> = LazyLock::new(|| load_from(TEXTS).unwrap());
+
+thread_local! {
+    static LIBYANG: Context = context_of(TEXTS).unwrap();
+}
+
+fn parsed(document: &Json) -> Arc<Fields> {
+    let text = document.to_string();
+    codec::parse(*RULES, None, text.as_bytes(), Mode::Strict)
+        .unwrap_or_else(|errors| panic!("{errors}: {text}"))
+}
+
+fn faults(document: &Json) -> Vec<ValidationError> {
+    let root = parsed(document);
+    validate(*RULES, true, &root, &diff(*RULES, &Arc::default(), &root)).err().unwrap_or_default()
+}
+
+/// A configuration of one of the containers, so that the others do not get in the way.
+fn documents() -> impl Strategy<Value = Json> {
+    let whole = arbitrary_root(*RULES, false).prop_map(|root| {
+        let mut out = Vec::new();
+        codec::write(*RULES, None, &root, &mut out);
+        serde_json::from_slice::<Json>(&out).unwrap()
+    });
+    let names = vec!["net", "net", "pick", "must", "must", "points", "features"];
+    (whole, select(names), any::<bool>()).prop_map(|(mut whole, name, alone)| {
+        let name = format!("rules:{name}");
+        if let Some(members) = whole.as_object_mut() {
+            members.retain(|member, _| *member == name || !alone && member == "rules:features");
+        }
+        // libyang keeps null in anydata differently.
+        if let Some(thing) = whole.pointer_mut("/rules:must/thing") {
+            *thing = json!({"a": [1]});
+        }
+        whole
+    })
+}
+
+fn values() -> Vec<Json> {
+    let iid = |text: &str| json!(text);
+    vec![
+        json!("a"),
+        json!("b"),
+        json!("e"),
+        json!(1),
+        json!(2),
+        json!(4),
+        json!(5),
+        json!("1"),
+        json!("none"),
+        json!({"a": [1]}),
+        json!("rules:oval"),
+        json!("square"),
+        json!([null]),
+        json!("0.5"),
+        json!("-0.5"),
+        json!(["a"]),
+        json!([1, 2]),
+        json!([1, 2, 3, 4]),
+        json!({}),
+        iid("/rules:points/target"),
+        iid("/rules:points/empty-one"),
+        iid("/rules:net/host[name='a']"),
+        iid("/rules:net/host[name='a']/peer"),
+        iid("/rules:must"),
+    ]
+}
+
+fn damaged() -> impl Strategy<Value = Json> {
+    let mutations = proptest::collection::vec((any::<Pick>(), select(values()), 0..6u8), 0..4);
+    (documents(), mutations).prop_map(|(mut document, mutations)| {
+        for (at, value, kind) in &mutations {
+            mutate(&mut document, at, value, *kind);
+        }
+        // We take any JSON as anydata.
+        if let Some(thing) = document.pointer_mut("/rules:must/thing").filter(|thing| !thing.is_object()) {
+            *thing = json!({});
+        }
+        document
+    })
+}
+
+fn told(errors: Result<(), Vec<ValidationError>>) -> BTreeSet<(String, String)> {
+    errors.err().unwrap_or_default().into_iter().map(|error| (error.path, error.message)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 400,
+        max_local_rejects: 1_000_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn every_statement_gets_the_verdict_of_libyang(document in damaged()) {
+        LIBYANG.with(|context| agree(*RULES, context, &document))?;
+    }
+
+    /// An index that has gone through other states, refused ones too, finds what looking at everything finds.
+    #[test]
+    fn a_kept_index_changes_no_verdict(documents in proptest::collection::vec(documents(), 1..6)) {
+        let mut index = Index::default();
+        let mut stored: Arc<Fields> = Arc::default();
+        for document in documents {
+            let candidate = parsed(&document);
+            let changes = diff(*RULES, &stored, &candidate);
+            let kept = validate_with(&mut index, *RULES, &candidate, &changes);
+            let fresh = validate(*RULES, true, &candidate, &changes);
+            prop_assert_eq!(&kept, &fresh);
+            // From a state that held, the edit has all the faults of the whole.
+            let whole = validate(*RULES, true, &candidate, &diff(*RULES, &Arc::default(), &candidate));
+            let few = |errors: &BTreeSet<_>| errors.len() < 15;
+            let (found, all) = (told(fresh), told(whole));
+            if few(&found) && few(&all) {
+                prop_assert_eq!(found, all, "from {:?}", stored);
+            }
+            if kept.is_ok() {
+                stored = candidate;
+            }
+        }
+    }
+}
+
+#[test]
+fn models_own_messages_are_quoted() {
+    let low = json!({"rules:must": {"low": 4, "several": [1], "thing": {}}});
+    let errors = faults(&low);
+    let error = errors.iter().find(|error| error.path == "/rules:must/low").unwrap();
+    assert!(error.message.contains("low is above high"), "{error}");
+    assert_eq!(error.app_tag.as_deref(), Some("upside-down"));
+}
+
+#[test]
+fn a_missing_choice_names_its_cases() {
+    let errors = faults(&json!({"rules:pick": {"which": "a", "three": [null]}}));
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].message.contains("when-pick") && errors[0].message.contains("a-side, b-side"));
+    assert_eq!(errors[0].kind.tags(), ("data-missing", Some("missing-choice")));
+    assert_eq!(faults(&json!({"rules:pick": {"three": [null]}})), []);
+    assert_eq!(faults(&json!({"rules:pick": {"two": "a"}})).len(), 1);
+}
+
+#[test]
+fn what_vanishes_is_missed_by_those_that_point_at_it() {
+    let host = |name: &str, more: Json| {
+        let mut host = json!({"name": name});
+        host.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        host
+    };
+    let before = parsed(&json!({
+        "rules:net": {"host": [host("a", json!({"peer": "b"})), host("b", json!({"serial": 2})), host("c", json!({"either": 2}))]},
+        "rules:points": {"at": "/rules:net/host[name='b']/serial", "many": ["/rules:net/host[name='b']"]},
+    }));
+    assert_eq!(
+        told(validate(*RULES, true, &before, &diff(*RULES, &Arc::default(), &before))),
+        BTreeSet::new()
+    );
+    let after = parsed(&json!({
+        "rules:net": {"host": [host("a", json!({"peer": "b"})), host("c", json!({"either": 2}))]},
+        "rules:points": {"at": "/rules:net/host[name='b']/serial", "many": ["/rules:net/host[name='b']"]},
+    }));
+    let errors = told(validate(*RULES, true, &after, &diff(*RULES, &before, &after)));
+    let paths: Vec<&str> = errors.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(
+        paths,
+        [
+            "/rules:net/host[name='a']/peer",
+            "/rules:net/host[name='c']/either",
+            "/rules:points/at",
+            "/rules:points/many"
+        ]
+    );
+}
