@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 
-const WRITERS: u64 = 6;
-const ROUNDS: u64 = 20;
+const WRITERS: u64 = 50;
+const ROUNDS: u64 = 100;
 
 struct Running {
     child: Child,

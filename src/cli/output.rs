@@ -20,7 +20,7 @@ pub enum Format {
 /// Data in the format asked for; a table of its own makes `as_table`.
 pub fn show(data: &Value, format: Format, as_table: impl FnOnce(&Value) -> Table) -> Result<(), Failure> {
     match format {
-        Format::Table | Format::Wide => print(&as_table(data).render()),
+        Format::Table | Format::Wide => print(as_table(data).render()),
         Format::Json => print(&(pretty(data) + "\n")),
         Format::Yaml => {
             let text = serde_norway::to_string(data).map_err(|error| Failure::Failed(error.to_string()))?;

@@ -107,7 +107,7 @@ pub fn write(
         Write::Patch => "patched",
         Write::Delete => "deleted",
     };
-    print(&format!("{} {done}\n", path(target)))?;
+    print(format!("{} {done}\n", path(target)))?;
     match options.wait {
         Some(seconds) => wait::programmed(client, Duration::from_secs(seconds)),
         None => Ok(()),
