@@ -13,8 +13,8 @@ use super::journal::{Journal, Record};
 use super::recovery::{SKIP, kind_of};
 use super::times::Times;
 use super::{
-    Committed, Core, DatastoreError, Engine, Entry, History, Kind, Limits, Recovered, RecoveryError,
-    Revision, Snapshot, Transaction, checkpoint_parts, recover, wants_checkpoint,
+    Committed, Core, DatastoreError, Engine, Entry, History, Kind, Limits, Planned, Question, Recovered,
+    RecoveryError, Revision, Snapshot, Transaction, checkpoint_parts, recover, wants_checkpoint,
 };
 use crate::schema::Schema;
 
@@ -25,6 +25,8 @@ const GROUP: usize = 512;
 
 enum Message {
     Commit { transaction: Transaction, reply: oneshot::Sender<Result<Committed, DatastoreError>> },
+    Plan { transaction: Transaction, reply: oneshot::Sender<Result<Planned, DatastoreError>> },
+    Ask { question: Question },
     Stop { reply: oneshot::Sender<()> },
 }
 
@@ -132,6 +134,31 @@ impl Handle {
         answer.blocking_recv().map_err(|_| DatastoreError::Stopped)?
     }
 
+    /// What a transaction would do. Nothing of it happens.
+    ///
+    /// # Errors
+    /// As [`Handle::commit`] would have.
+    pub async fn plan(&self, transaction: Transaction) -> Result<Planned, DatastoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.inbox.send(Message::Plan { transaction, reply }).await.map_err(|_| DatastoreError::Stopped)?;
+        answer.await.map_err(|_| DatastoreError::Stopped)?
+    }
+
+    /// Asks the engine something, between two commits. `None`: it is no `E`, or has stopped.
+    pub async fn ask<E: 'static, T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&E) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        let question: Question = Box::new(move |engine| {
+            if let Some(engine) = engine.downcast_ref::<E>() {
+                let _ = reply.send(question(engine));
+            }
+        });
+        self.inbox.send(Message::Ask { question }).await.ok()?;
+        answer.await.ok()
+    }
+
     /// The newest durable state.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.published.load_full()
@@ -216,9 +243,13 @@ impl Writer {
         for message in messages {
             match message {
                 Message::Stop { reply } => stop = Some(reply),
+                Message::Ask { question } => self.core.ask(question),
+                Message::Plan { transaction, reply } => {
+                    let _ = reply.send(self.guarded(now, |core| core.plan(&transaction, now)));
+                }
                 Message::Commit { transaction, reply } => {
                     let before = self.core.snapshot.revision;
-                    let outcome = self.apply(&transaction, now);
+                    let outcome = self.guarded(now, |core| core.apply(&transaction, now));
                     let Ok(committed) = &outcome else {
                         waiting.push((reply, outcome));
                         continue;
@@ -298,10 +329,14 @@ impl Writer {
     }
 
     /// A fault of ours costs the transaction that met it, not the process: the state before it is computed anew.
-    fn apply(&mut self, transaction: &Transaction, now: SystemTime) -> Result<Committed, DatastoreError> {
+    fn guarded<T>(
+        &mut self,
+        now: SystemTime,
+        step: impl FnOnce(&mut Core) -> Result<T, DatastoreError>,
+    ) -> Result<T, DatastoreError> {
         let core = &mut self.core;
-        catch_unwind(AssertUnwindSafe(|| core.apply(transaction, now))).unwrap_or_else(|_| {
-            tracing::error!(author = %transaction.author, "a transaction met a fault of the program and is refused");
+        catch_unwind(AssertUnwindSafe(|| step(core))).unwrap_or_else(|_| {
+            tracing::error!("a transaction met a fault of the program and is refused");
             let mark = self.core.mark();
             self.core.roll_back(mark, now);
             Err(DatastoreError::Rendering { reason: "a fault of the program, see its log".into() })

@@ -1,5 +1,6 @@
 //! What passes between the datastore and the renderers, who run inside the commit.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -15,6 +16,18 @@ pub struct Change {
     pub path: DataPath,
     pub before: Option<Node>,
     pub after: Option<Node>,
+}
+
+impl Change {
+    /// The way back.
+    pub fn reversed(&self) -> Change {
+        Change {
+            store: self.store,
+            path: self.path.clone(),
+            before: self.after.clone(),
+            after: self.before.clone(),
+        }
+    }
 }
 
 /// A commit on its way: the candidate before validation by the engine, the fact afterwards.
@@ -85,6 +98,12 @@ pub struct Derived {
     pub ids: Vec<IdChange>,
 }
 
+/// What an engine says of a commit that was planned.
+pub type Report = Box<dyn Any + Send>;
+
+/// A question about the engine's state; the engine passes what it is made of.
+pub type Question = Box<dyn FnOnce(&dyn Any) + Send>;
+
 /// The renderers as the datastore sees them. Called from one thread, in commit order.
 pub trait Engine: Send {
     /// Called once after recovery, before the first commit: compute everything from the snapshot's input layers.
@@ -96,6 +115,13 @@ pub trait Engine: Send {
 
     /// Renders what the commit touches. Flows are held back until [`Engine::published`].
     fn render(&mut self, commit: &Commit<'_>) -> Derived;
+
+    /// What [`Engine::render`] would answer, and a report of what it would do, in a form that the engine and those who ask it
+    /// agree on. Afterwards everything is as it was before.
+    fn plan(&mut self, commit: &Commit<'_>) -> (Derived, Report);
+
+    /// Has a question answered about what is rendered now.
+    fn ask(&self, question: Question);
 
     /// The commits up to this revision are durable and visible: hand the flows to the programmers.
     fn published(&mut self, revision: Revision);

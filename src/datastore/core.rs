@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use super::history::{Ids, id_changes};
 use super::{
-    Change, Commit, DatastoreError, Derived, DerivedEdit, Edit, Engine, IdChange, Operation, Revision,
-    Snapshot, Store, Transaction,
+    Change, Commit, DatastoreError, DerivedEdit, Edit, Engine, IdChange, Operation, Question, Report,
+    Revision, Snapshot, Store, Transaction,
 };
 use crate::schema::{
     DataPath, Index, Parents, diff, merge_layers, reposition, stamp_since, tree, validate_with,
@@ -47,6 +47,27 @@ pub struct Committed {
     pub changed: bool,
     /// Allocations and releases that the commit caused.
     pub(super) ids: Vec<IdChange>,
+}
+
+/// What a transaction would do.
+pub struct Planned {
+    /// The state that it was planned from.
+    pub before: Snapshot,
+    /// The state it would lead to, derived data included.
+    pub after: Snapshot,
+    /// As in [`Committed`].
+    pub created: Vec<bool>,
+    pub report: Report,
+}
+
+/// A transaction on its way, before the engine has seen it.
+struct Prepared {
+    before: Snapshot,
+    /// Stamped with the revision it would be.
+    after: Snapshot,
+    created: Vec<bool>,
+    /// Empty: everything is so already.
+    changes: Vec<Change>,
 }
 
 impl Core {
@@ -113,38 +134,57 @@ impl Core {
         if !transaction.durable {
             return self.apply_passing(transaction);
         }
-        self.conflicts(transaction)?;
-        if let Some(broken) = transaction.preconditions.iter().find(|wanted| !wanted.holds(&self.snapshot)) {
-            return Err(DatastoreError::Precondition { path: self.path(&broken.path) });
-        }
-        let before = self.snapshot.clone();
-        let mut after = before.clone();
-        let mut created = Vec::with_capacity(transaction.edits.len());
-        for (number, edit) in transaction.edits.iter().enumerate() {
-            created.push(self.edit(&mut after, edit).map_err(|error| match transaction.edits.len() {
-                1 => error,
-                _ => DatastoreError::AtEdit { number, error: Box::new(error) },
-            })?);
-        }
-        let changes = changes(&before, &after);
+        let Prepared { before, mut after, created, changes } = self.prepare(transaction)?;
         if changes.is_empty() {
             return Ok(Committed { revision: before.revision, created, changed: false, ids: Vec::new() });
         }
-        self.validate(&after, &changes)?;
-        let revision = Revision(before.revision.0 + 1);
-        after.revision = revision;
-        for store in [Store::Config, Store::Operational] {
-            let old = &before.layers(store).input;
-            let new = after.layers_mut(store);
-            new.input = stamp_since(old, &new.input, revision.0);
-        }
-        let derived =
-            self.render(&Commit { revision, before: &before, after: &after, changes: &changes, now }, now)?;
+        let revision = after.revision;
+        let commit = Commit { revision, before: &before, after: &after, changes: &changes, now };
+        let derived = self.render(&commit, now, |engine, commit| engine.render(commit))?;
         self.derive(&mut after, derived.edits, revision.0);
         self.take_ids(&derived.ids);
         self.remember(revision, &changes);
         self.snapshot = after;
         Ok(Committed { revision, created, changed: true, ids: derived.ids })
+    }
+
+    /// What a durable transaction would do; everything stays as it is.
+    ///
+    /// # Errors
+    /// As [`Core::apply`] would have.
+    pub fn plan(&mut self, transaction: &Transaction, now: SystemTime) -> Result<Planned, DatastoreError> {
+        let Prepared { before, mut after, created, changes } = self.prepare(transaction)?;
+        let revision = after.revision;
+        let commit = Commit { revision, before: &before, after: &after, changes: &changes, now };
+        let (derived, report) = self.render(&commit, now, |engine, commit| engine.plan(commit))?;
+        self.derive(&mut after, derived.edits, revision.0);
+        Ok(Planned { before, after, created, report })
+    }
+
+    /// Has the engine answer a question.
+    pub fn ask(&self, question: Question) {
+        self.engine.ask(question);
+    }
+
+    /// The candidate state, validated but for what the engine checks.
+    fn prepare(&mut self, transaction: &Transaction) -> Result<Prepared, DatastoreError> {
+        self.conflicts(transaction)?;
+        if let Some(broken) = transaction.preconditions.iter().find(|wanted| !wanted.holds(&self.snapshot)) {
+            return Err(DatastoreError::Precondition { path: self.path(&broken.path) });
+        }
+        let before = self.snapshot.clone();
+        let (mut after, created) = edited(&before, &transaction.edits)?;
+        let changes = changes(&before, &after);
+        if !changes.is_empty() {
+            self.validate(&after, &changes)?;
+            after.revision = Revision(before.revision.0 + 1);
+            for store in [Store::Config, Store::Operational] {
+                let old = &before.layers(store).input;
+                let new = after.layers_mut(store);
+                new.input = stamp_since(old, &new.input, before.revision.0 + 1);
+            }
+        }
+        Ok(Prepared { before, after, created, changes })
     }
 
     /// What need not outlive the process goes into the derived layer: it is neither journalled nor rendered from. A
@@ -206,46 +246,6 @@ impl Core {
         }
     }
 
-    /// Applies one edit to the input layer. True: there was nothing before.
-    fn edit(&self, after: &mut Snapshot, edit: &Edit) -> Result<bool, DatastoreError> {
-        let schema = after.schema;
-        let layers = after.layers_mut(edit.store);
-        let there = edit.path.steps.is_empty() || tree::get_ref(&layers.input, &edit.path).is_some();
-        let derived = !edit.path.steps.is_empty() && tree::get_ref(&layers.derived, &edit.path).is_some();
-        let missing = || DatastoreError::Missing { path: self.path(&edit.path) };
-        match edit.operation {
-            Operation::Create if there => return Err(DatastoreError::Exists { path: self.path(&edit.path) }),
-            Operation::Delete if !there && derived => {
-                let owner = "what was configured (its name tells which object)".to_owned();
-                return Err(DatastoreError::DerivedOwned { path: self.path(&edit.path), owner });
-            }
-            Operation::Delete | Operation::Move if !there => return Err(missing()),
-            _ => {}
-        }
-        // What actors observe comes in any order, and what is derived may be added to.
-        let parent_derived =
-            edit.path.parent().is_some_and(|parent| tree::get_ref(&layers.derived, &parent).is_some());
-        let parents = if edit.store == Store::Operational || parent_derived {
-            Parents::Create
-        } else {
-            Parents::Require
-        };
-        let node = || edit.node.clone().ok_or_else(missing);
-        let input = &mut layers.input;
-        match edit.operation {
-            Operation::Create | Operation::Replace => {
-                tree::put(input, schema, &edit.path, node()?, parents)?;
-            }
-            Operation::Merge => tree::merge(input, schema, &edit.path, node()?, parents)?,
-            Operation::Delete | Operation::Remove => drop(tree::remove(input, schema, &edit.path)?),
-            Operation::Move => {}
-        }
-        if let Some(position) = &edit.position {
-            reposition(input, schema, &edit.path, position)?;
-        }
-        Ok(!there)
-    }
-
     /// What is observed is not constrained (RFC 8342 section 5.3), so only configuration is looked at.
     fn validate(&mut self, after: &Snapshot, changes: &[Change]) -> Result<(), DatastoreError> {
         let configured = changes.iter().filter(|change| change.store == Store::Config);
@@ -261,14 +261,19 @@ impl Core {
     }
 
     /// Checks and renders. A panic in a renderer costs this transaction, not the process.
-    fn render(&mut self, commit: &Commit<'_>, now: SystemTime) -> Result<Derived, DatastoreError> {
-        let engine = &mut self.engine;
-        let outcome = catch_unwind(AssertUnwindSafe(|| -> Result<Derived, super::Refusal> {
+    fn render<T>(
+        &mut self,
+        commit: &Commit<'_>,
+        now: SystemTime,
+        render: impl FnOnce(&mut dyn Engine, &Commit<'_>) -> T,
+    ) -> Result<T, DatastoreError> {
+        let engine = &mut *self.engine;
+        let outcome = catch_unwind(AssertUnwindSafe(|| -> Result<T, super::Refusal> {
             engine.check(commit)?;
-            Ok(engine.render(commit))
+            Ok(render(engine, commit))
         }));
         match outcome {
-            Ok(Ok(derived)) => Ok(derived),
+            Ok(Ok(rendered)) => Ok(rendered),
             Ok(Err(refusal)) => {
                 let path = self.path(&refusal.path);
                 Err(DatastoreError::refused(refusal, path))
@@ -312,6 +317,60 @@ impl Core {
             };
         }
     }
+}
+
+/// The state after these edits of the input layers, neither validated nor rendered; and for each edit, whether there was nothing
+/// at its path before.
+///
+/// # Errors
+/// When one of them is impossible.
+pub fn edited(before: &Snapshot, edits: &[Edit]) -> Result<(Snapshot, Vec<bool>), DatastoreError> {
+    let mut after = before.clone();
+    let mut created = Vec::with_capacity(edits.len());
+    for (number, edit) in edits.iter().enumerate() {
+        created.push(apply_edit(&mut after, edit).map_err(|error| match edits.len() {
+            1 => error,
+            _ => DatastoreError::AtEdit { number, error: Box::new(error) },
+        })?);
+    }
+    Ok((after, created))
+}
+
+/// Applies one edit to the input layer. True: there was nothing before.
+fn apply_edit(after: &mut Snapshot, edit: &Edit) -> Result<bool, DatastoreError> {
+    let schema = after.schema;
+    let layers = after.layers_mut(edit.store);
+    let there = edit.path.steps.is_empty() || tree::get_ref(&layers.input, &edit.path).is_some();
+    let derived = !edit.path.steps.is_empty() && tree::get_ref(&layers.derived, &edit.path).is_some();
+    let missing = || DatastoreError::Missing { path: edit.path.display(schema) };
+    match edit.operation {
+        Operation::Create if there => return Err(DatastoreError::Exists { path: edit.path.display(schema) }),
+        Operation::Delete if !there && derived => {
+            let owner = "what was configured (its name tells which object)".to_owned();
+            return Err(DatastoreError::DerivedOwned { path: edit.path.display(schema), owner });
+        }
+        Operation::Delete | Operation::Move if !there => return Err(missing()),
+        _ => {}
+    }
+    // What actors observe comes in any order, and what is derived may be added to.
+    let parent_derived =
+        edit.path.parent().is_some_and(|parent| tree::get_ref(&layers.derived, &parent).is_some());
+    let parents =
+        if edit.store == Store::Operational || parent_derived { Parents::Create } else { Parents::Require };
+    let node = || edit.node.clone().ok_or_else(missing);
+    let input = &mut layers.input;
+    match edit.operation {
+        Operation::Create | Operation::Replace => {
+            tree::put(input, schema, &edit.path, node()?, parents)?;
+        }
+        Operation::Merge => tree::merge(input, schema, &edit.path, node()?, parents)?,
+        Operation::Delete | Operation::Remove => drop(tree::remove(input, schema, &edit.path)?),
+        Operation::Move => {}
+    }
+    if let Some(position) = &edit.position {
+        reposition(input, schema, &edit.path, position)?;
+    }
+    Ok(!there)
 }
 
 pub(super) fn changes(before: &Snapshot, after: &Snapshot) -> Vec<Change> {

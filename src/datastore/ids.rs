@@ -10,13 +10,13 @@ use super::IdChange;
 pub const REST: Duration = Duration::from_secs(30);
 
 /// All pools. Changes are gathered until the commit that caused them takes them along.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct IdPools {
     pools: BTreeMap<String, Pool>,
     changes: Vec<IdChange>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Pool {
     range: RangeInclusive<u32>,
     held: HashMap<String, u32>,

@@ -6,6 +6,7 @@
 pub mod actor;
 mod commit;
 mod core;
+mod edits;
 mod error;
 mod history;
 mod ids;
@@ -17,9 +18,12 @@ mod snapshot;
 mod tests;
 mod times;
 
-pub use self::core::{Committed, Core};
+pub use self::core::{Committed, Core, Planned, edited};
 pub use actor::Handle;
-pub use commit::{Change, Commit, Derived, DerivedEdit, DerivedNode, Engine, IdChange, Refusal};
+pub use commit::{
+    Change, Commit, Derived, DerivedEdit, DerivedNode, Engine, IdChange, Question, Refusal, Report,
+};
+pub use edits::edits_between;
 pub use error::DatastoreError;
 pub use history::{Cursor, Entry, History, HistoryError, Kind, Limits, Step};
 pub use ids::{IdPools, PoolExhausted};
@@ -160,4 +164,10 @@ impl Engine for NullEngine {
     }
 
     fn published(&mut self, _: Revision) {}
+
+    fn plan(&mut self, _: &Commit<'_>) -> (Derived, Report) {
+        (Derived::default(), Box::new(()))
+    }
+
+    fn ask(&self, _: Question) {}
 }

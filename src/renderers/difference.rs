@@ -18,9 +18,9 @@ pub(super) struct Difference {
 
 /// What happens at one place. At least one of the two is there, and they differ.
 #[derive(Debug)]
-struct Change {
-    before: Option<Item>,
-    after: Option<Item>,
+pub(super) struct Change {
+    pub before: Option<Item>,
+    pub after: Option<Item>,
 }
 
 /// Changes of one commit: first what goes, then what comes, as it was rendered.
@@ -82,6 +82,11 @@ impl Changes {
     /// Nothing changes on any switch or derived layer.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.told.is_empty()
+    }
+
+    /// All of them.
+    pub fn entries(&self) -> &[Change] {
+        &self.entries
     }
 
     /// The changes of derived layers, taken out: what stays concerns switches.

@@ -7,9 +7,12 @@ use super::all;
 use super::difference::{Changes, State};
 use super::ids::POOLS;
 use super::nodes::IdNodes;
+use super::plan::Plan;
 use super::rendered::{AtPlace, Item};
 use super::workshop::Workshop;
-use crate::datastore::{self, Commit, Derived, IdChange, IdPools, Refusal, Revision, Snapshot};
+use crate::datastore::{
+    self, Change, Commit, Derived, IdChange, IdPools, Question, Refusal, Report, Revision, Snapshot,
+};
 use crate::model::{Allocator, Model, Pool, Reader};
 use crate::net::Dpid;
 use crate::pipeline::{Delta, SwitchTables};
@@ -126,6 +129,28 @@ impl datastore::Engine for Engine {
         Derived { edits, ids }
     }
 
+    fn plan(&mut self, commit: &Commit<'_>) -> (Derived, Report) {
+        let pools = self.pools.clone();
+        self.workshop.remember();
+        let mut at = At { pools: &mut self.pools, now: commit.now };
+        let rows = self.reader.changed(commit.changes, commit.after);
+        let mut changes = self.workshop.apply(rows, commit.revision.0, &mut at).finish();
+        let plan = Plan::new(&changes);
+        let mut edits = changes.take_edits();
+        let ids = self.pools.take_changes();
+        edits.extend(self.id_nodes.entries(&ids));
+
+        self.pools = pools;
+        let back: Vec<Change> = commit.changes.iter().map(Change::reversed).collect();
+        let rows = self.reader.changed(&back, commit.before);
+        self.workshop.forget(rows, &mut Held { pools: &self.pools });
+        (Derived { edits, ids }, Box::new(plan))
+    }
+
+    fn ask(&self, question: Question) {
+        question(self);
+    }
+
     fn published(&mut self, revision: Revision) {
         let count = self.unpublished.iter().take_while(|(rendered, _)| *rendered <= revision).count();
         for (revision, changes) in self.unpublished.drain(..count) {
@@ -136,6 +161,19 @@ impl datastore::Engine for Engine {
 
 fn pools() -> IdPools {
     IdPools::new(POOLS.iter().map(|range| (range.name, range.first..=range.last)))
+}
+
+/// The pools as they were: who had a number has it, and nobody else gets one.
+struct Held<'a> {
+    pools: &'a IdPools,
+}
+
+impl Allocator for Held<'_> {
+    fn allocate(&mut self, pool: Pool, key: &str) -> Option<u32> {
+        self.pools.get(pool.range().name, key)
+    }
+
+    fn release(&mut self, _: Pool, _: &str) {}
 }
 
 /// The pools at one moment, as the model asks them.

@@ -27,6 +27,7 @@ mod ids;
 mod interface;
 mod key;
 mod nodes;
+mod plan;
 mod recipes;
 mod rendered;
 mod tunnel;
@@ -41,6 +42,7 @@ mod tests;
 pub use engine::{Engine, Sink};
 pub use ids::{POOLS, PoolRange};
 pub use key::Key;
+pub use plan::{Plan, Planned, SwitchPlan};
 pub use rendered::Rendered;
 
 use crate::model::{Model, Touched};

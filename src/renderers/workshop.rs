@@ -28,11 +28,13 @@ pub(super) struct Workshop {
     pub model: Model,
     renderers: Vec<Box<dyn Renderer>>,
     outputs: HashMap<Key, Box<[Item]>>,
+    /// While planning: what the keys that changed rendered before.
+    kept: Option<HashMap<Key, Option<Box<[Item]>>>>,
 }
 
 impl Workshop {
     pub fn new(renderers: Vec<Box<dyn Renderer>>) -> Workshop {
-        Workshop { model: Model::default(), renderers, outputs: HashMap::new() }
+        Workshop { model: Model::default(), renderers, outputs: HashMap::new(), kept: None }
     }
 
     /// Forgets everything but the renderers.
@@ -49,6 +51,22 @@ impl Workshop {
     /// What every switch should hold.
     pub fn tables(&self) -> BTreeMap<Dpid, SwitchTables> {
         tables(self.items())
+    }
+
+    /// Starts to keep what keys rendered, so that [`Workshop::forget`] can bring it back.
+    pub fn remember(&mut self) {
+        self.kept = Some(HashMap::new());
+    }
+
+    /// Goes back to what was rendered when [`Workshop::remember`] was called; `rows` are those that the model had then.
+    pub fn forget(&mut self, rows: impl IntoIterator<Item = Row>, ids: &mut dyn Allocator) {
+        self.model.apply(rows, ids);
+        for (key, items) in self.kept.take().into_iter().flatten() {
+            match items {
+                Some(items) => self.outputs.insert(key, items),
+                None => self.outputs.remove(&key),
+            };
+        }
     }
 
     /// Takes in rows and renders the keys that look different for it.
@@ -79,10 +97,11 @@ impl Workshop {
                 continue;
             }
             difference.exchange(before, &mut items);
-            if items.is_empty() {
-                self.outputs.remove(&key);
-            } else {
-                self.outputs.insert(key, items);
+            let kept = self.kept.is_some().then(|| key.clone());
+            let old =
+                if items.is_empty() { self.outputs.remove(&key) } else { self.outputs.insert(key, items) };
+            if let (Some(key), Some(kept)) = (kept, &mut self.kept) {
+                kept.entry(key).or_insert(old);
             }
         }
         difference

@@ -1,5 +1,6 @@
 //! Cases and laws of the datastore.
 
+mod edits;
 mod history;
 mod order;
 
@@ -138,6 +139,14 @@ impl Engine for Probe {
             id: Some(commit.revision.0 as u32),
         };
         Derived { edits: vec![mark(there)], ids: vec![id] }
+    }
+
+    fn plan(&mut self, commit: &Commit<'_>) -> (Derived, Report) {
+        (self.render(commit), Box::new(()))
+    }
+
+    fn ask(&self, question: Question) {
+        question(self);
     }
 
     fn published(&mut self, revision: Revision) {

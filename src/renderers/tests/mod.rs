@@ -4,6 +4,7 @@ mod changes;
 mod derived;
 mod laws;
 mod mini;
+mod plan;
 mod store;
 mod trace;
 
