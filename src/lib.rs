@@ -6,6 +6,8 @@
 /// Floor 0: addresses and identifiers, values only.
 pub mod net;
 
+/// Floor 1: who may do what.
+pub mod access;
 /// Floor 1: OVSDB (RFC 7047) messages and row cache, without I/O.
 pub mod ovsdb;
 /// Floor 1: YANG modules, instance data, JSON, validation.
@@ -27,6 +29,9 @@ pub mod dhcp;
 
 /// Floor 5: sockets to the switches.
 pub mod southbound;
+
+/// Floor 2: users, passwords, tokens.
+pub mod accounts;
 
 /// Floor 6: everything that writes configuration.
 pub mod northbound;

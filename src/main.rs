@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use coeus::accounts::{TokenCommand, UserCommand};
 use coeus::app::{self, ServeOptions, Settings};
 use coeus::cli;
 use coeus::datastore::{journal::SledJournal, recover};
@@ -42,6 +43,22 @@ enum Command {
         #[arg(long, value_name = "DPID")]
         switch: Option<String>,
     },
+    /// Users: add, remove, list, change passwords and groups; works beside a running controller
+    User {
+        /// The data directory of the controller
+        #[arg(long, env = "COEUS_DATA_DIR", value_name = "DIR", default_value = "/var/lib/coeus")]
+        data_dir: PathBuf,
+        #[command(subcommand)]
+        command: UserCommand,
+    },
+    /// Bearer tokens: create, list and revoke them; works beside a running controller
+    Token {
+        /// The data directory of the controller
+        #[arg(long, env = "COEUS_DATA_DIR", value_name = "DIR", default_value = "/var/lib/coeus")]
+        data_dir: PathBuf,
+        #[command(subcommand)]
+        command: TokenCommand,
+    },
     #[command(flatten)]
     Client(cli::Command),
     /// Print shell completions
@@ -64,6 +81,8 @@ fn main() -> ExitCode {
         }
         Command::Serve(options) => serve(*options),
         Command::Flows { data_dir, switch } => flows(&data_dir, switch.as_deref()),
+        Command::User { data_dir, command } => command.run(&data_dir).and_then(|text| show(&text)),
+        Command::Token { data_dir, command } => command.run(&data_dir).and_then(|text| show(&text)),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "coeus", &mut text);
@@ -84,6 +103,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn show(text: &str) -> Result<(), String> {
+    cli::print(text.as_bytes()).map_err(|failure| failure.to_string())
 }
 
 fn serve(options: ServeOptions) -> Result<(), String> {

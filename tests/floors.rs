@@ -9,7 +9,9 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
     ("net", &[], &[]),
     ("ovsdb", &["net"], &[]),
     ("schema", &["net"], &[]),
-    ("datastore", &["net", "schema"], &["actor.rs"]),
+    ("access", &["schema"], &[]),
+    ("accounts", &["access"], &[]),
+    ("datastore", &["net", "schema", "access"], &["actor.rs"]),
     ("pipeline", &["net"], &[]),
     ("model", &["net", "schema", "datastore"], &[]),
     ("renderers", &["net", "schema", "datastore", "pipeline", "model"], &[]),
@@ -20,7 +22,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
     ),
     ("programmer", &["net", "schema", "datastore", "pipeline", "southbound"], &["actor.rs"]),
     ("dhcp", &["net", "schema", "datastore", "pipeline", "southbound", "programmer"], &["actor.rs"]),
-    ("northbound", &["net", "schema", "datastore"], &["server.rs", "stream.rs"]),
+    ("northbound", &["net", "schema", "datastore", "access", "accounts"], &["server.rs", "stream.rs"]),
     ("observe", &[], &[]),
 ];
 

@@ -13,12 +13,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
+use crate::accounts::{self, Accounts, Throttle};
 use crate::datastore::journal::SledJournal;
 use crate::datastore::{self, Handle, Transaction};
 use crate::dhcp;
 use crate::net::Dpid;
 use crate::northbound::http::tls;
-use crate::northbound::restconf::{self, App, Users};
+use crate::northbound::restconf::{self, App};
 use crate::programmer::{Programmers, object_edits};
 use crate::renderers::Engine;
 use crate::schema;
@@ -45,7 +46,7 @@ pub enum StartError {
     #[error(transparent)]
     Journal(#[from] datastore::journal::JournalError),
     #[error(transparent)]
-    Users(#[from] restconf::UsersError),
+    Accounts(#[from] accounts::FileError),
     #[error(transparent)]
     Tls(#[from] tls::TlsError),
     #[error(transparent)]
@@ -91,11 +92,13 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         sha256 = tls.fingerprint,
         "clients of RESTCONF are shown this certificate"
     );
-    let first = Users::first_start(
+    let mut first = Accounts::first_start(
         &settings.data_dir,
         settings.admin_password.clone(),
         settings.admin_password_file.as_deref(),
     )?;
+    let window = Duration::from_secs(settings.limits.login_seconds);
+    first.accounts.throttle = Throttle::new(settings.limits.logins, window);
     if let Some(place) = &first.made {
         warn!(place = %place.display(), "a password for admin was made; read it there");
     }
@@ -154,7 +157,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     if let Err(error) = restconf::announce(&datastore).await {
         error!(%error, "the capabilities of RESTCONF could not be written down");
     }
-    let app = App { limits: settings.limits.clone(), ..App::new(datastore.clone(), first.users) };
+    let app = App { limits: settings.limits.clone(), ..App::new(datastore.clone(), first.accounts) };
     let mut northbound = vec![tokio::spawn(restconf::serve(
         restconf_listener,
         Some(tls.config),

@@ -84,3 +84,13 @@ fn connections_are_counted() {
         last = exchange(&mut plain(lab.plain()), &get).ok();
     }
 }
+#[test]
+fn wrong_passwords_are_counted_by_address() {
+    let lab = Lab::with(|_| limited(&["logins=3"]));
+    for _ in 0..3 {
+        assert_eq!(lab.send("admin:wrong", "GET", POD, "").status, 401);
+    }
+    let refused = lab.send("admin:secret", "GET", POD, "");
+    assert_eq!(refused.status, 429);
+    assert!(refused.head.contains("retry-after: "), "{}", refused.head);
+}

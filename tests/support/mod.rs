@@ -7,9 +7,10 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use base64::Engine as _;
+use coeus::accounts::Accounts;
 use coeus::datastore::journal::MemoryJournal;
 use coeus::datastore::{Edit, Handle, NullEngine, Store, Transaction, actor, to_json};
-use coeus::northbound::restconf::{App, Call, Operations, Users, announce, serve};
+use coeus::northbound::restconf::{App, Call, Operations, announce, serve};
 use coeus::schema::{Fields, Node, Schema, SchemaId, Value, builtin, load_with};
 
 pub struct Server {
@@ -68,7 +69,7 @@ impl Server {
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         runtime.block_on(announce(&started.handle)).unwrap();
-        let mut app = App::new(started.handle.clone(), Users::admin("secret"));
+        let mut app = App::new(started.handle.clone(), Accounts::admin("secret").unwrap());
         app.limits.body = 1 << 20;
         app.operations = operations(schema).into();
         runtime.spawn(serve(listener, None, app, std::future::pending()));

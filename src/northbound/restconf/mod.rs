@@ -4,7 +4,6 @@
 //! letter of RFC 7951, the older one takes what OpenDaylight's clients have always sent.
 
 mod answer;
-mod auth;
 mod bounds;
 mod codec;
 mod conditions;
@@ -24,7 +23,6 @@ mod server;
 mod stream;
 mod write;
 
-pub use auth::{FirstStart, Users, UsersError};
 pub use error::{Problem, Problems};
 pub use monitoring::announce;
 pub use operations::{Call, Operations, Outcome};
@@ -37,6 +35,7 @@ use axum::http::StatusCode;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower_http::timeout::TimeoutError;
 
+use crate::accounts::Accounts;
 use crate::datastore::Handle;
 use crate::northbound::http::Limits;
 
@@ -44,17 +43,17 @@ use crate::northbound::http::Limits;
 #[derive(Clone)]
 pub struct App {
     pub datastore: Handle,
-    pub users: Arc<Users>,
+    pub accounts: Arc<Accounts>,
     pub readiness: Readiness,
     pub operations: Arc<Operations>,
     pub limits: Limits,
 }
 
 impl App {
-    pub fn new(datastore: Handle, users: Users) -> App {
+    pub fn new(datastore: Handle, accounts: Accounts) -> App {
         App {
             datastore,
-            users: Arc::new(users),
+            accounts: Arc::new(accounts),
             readiness: Readiness::default(),
             operations: Arc::default(),
             limits: Limits::default(),

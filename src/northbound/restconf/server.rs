@@ -2,23 +2,28 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, State};
-use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::TimeoutLayer;
 use tracing::{debug, info};
 
-use super::auth::Login;
 use super::face::Face;
 use super::routes::{self, Target};
 use super::{App, Problem, answer, bounds, data, media, operations, query};
+use crate::access::Identity;
+use crate::accounts::Login;
 use crate::datastore::Store;
 use crate::northbound::http::{self, Peer};
+
+/// Passwords that are looked at at a time: each takes some ten milliseconds and 19 MiB.
+static VERIFYING: Semaphore = Semaphore::const_new(2);
 
 /// Serves until `shutdown` is done, then lets running requests finish. Without `tls` it is plain HTTP.
 pub async fn serve(
@@ -80,40 +85,15 @@ async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
     if let Err(problems) = bounds::head(&parts, &app.limits) {
         return answer::refused(schema, face, media::usual(face), &problems);
     }
-    let login = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let user = match app.users.judge(peer.address.ip(), login, Instant::now()) {
-        Login::User(user) => user,
-        Login::Challenge => {
-            let problem =
-                Problem::new("access-denied", "log in with the name admin and its password (Basic)");
-            let mut response = answer::refused(
-                schema,
-                face,
-                media::usual(face),
-                &problem.with_status(StatusCode::UNAUTHORIZED).into(),
-            );
-            response.headers_mut().insert(
-                header::WWW_AUTHENTICATE,
-                HeaderValue::from_static("Basic realm=\"coeus\", charset=\"UTF-8\""),
-            );
-            return response;
-        }
-        Login::Wait(time) => {
-            let problem = Problem::new("access-denied", "too many wrong passwords from this address; wait");
-            let mut response = answer::refused(
-                schema,
-                face,
-                media::usual(face),
-                &problem.with_status(StatusCode::TOO_MANY_REQUESTS).into(),
-            );
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(time.as_secs().max(1)));
-            return response;
-        }
+    let user = match login(app, peer, &parts.headers).await {
+        Ok(user) => user,
+        Err(refusal) => return refusal.answer(app, face),
     };
+    let user = &*user.name;
     let outcome = match routes::target(app, path) {
         Err(problems) => Err(problems),
-        Ok(Target::Data(face, rest)) => data::handle(app, &user, face, rest, &parts, body).await,
-        Ok(Target::Operation(rest)) => operations::rpc(app, &user, face, rest, &parts, body).await,
+        Ok(Target::Data(face, rest)) => data::handle(app, user, face, rest, &parts, body).await,
+        Ok(Target::Operation(rest)) => operations::rpc(app, user, face, rest, &parts, body).await,
         Ok(Target::Document(document)) => query::none(parts.uri.query()).and_then(|()| {
             let media = media::of_answer(&parts.headers, face)?;
             let text = document.write(schema, &app.operations, media.encoding);
@@ -126,4 +106,55 @@ async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
         let media = media::of_answer(&parts.headers, face).unwrap_or(media::usual(face));
         answer::refused(schema, face, media, &problems)
     })
+}
+
+/// Why somebody is not let in.
+enum Refusal {
+    Challenge,
+    Wait(Duration),
+}
+
+async fn login(app: &App, peer: &Peer, headers: &HeaderMap) -> Result<Arc<Identity>, Refusal> {
+    let header = headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
+    let mut login = app.accounts.judge(peer.address.ip(), &peer.names, header, Instant::now());
+    if let Login::Check(check) = login {
+        let Ok(_permit) = VERIFYING.acquire().await else { return Err(Refusal::Challenge) };
+        let accounts = app.accounts.clone();
+        let checked = tokio::task::spawn_blocking(move || accounts.check(check, Instant::now())).await;
+        login = checked.unwrap_or(Login::Challenge(None));
+    }
+    match login {
+        Login::User(user) => Ok(user),
+        Login::Wait(time) => Err(Refusal::Wait(time)),
+        Login::Challenge(_) | Login::Check(_) => Err(Refusal::Challenge),
+    }
+}
+
+impl Refusal {
+    fn answer(&self, app: &App, face: Face) -> Response<Body> {
+        let (status, message) = match self {
+            Refusal::Challenge => (
+                StatusCode::UNAUTHORIZED,
+                "log in: with name and password (Basic), a token (Bearer) or a certificate",
+            ),
+            Refusal::Wait(_) => {
+                (StatusCode::TOO_MANY_REQUESTS, "too many refused logins from this address; wait")
+            }
+        };
+        let problem = Problem::new("access-denied", message).with_status(status);
+        let schema = app.datastore.snapshot().schema;
+        let mut response = answer::refused(schema, face, media::usual(face), &problem.into());
+        let headers = response.headers_mut();
+        match self {
+            Refusal::Challenge => {
+                for challenge in ["Basic realm=\"coeus\", charset=\"UTF-8\"", "Bearer realm=\"coeus\""] {
+                    headers.append(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+                }
+            }
+            Refusal::Wait(time) => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(time.as_secs().max(1)));
+            }
+        }
+        response
+    }
 }

@@ -1,0 +1,5 @@
+//! Who may do what.
+
+mod identity;
+
+pub use identity::{ADMIN, Identity};
