@@ -25,6 +25,7 @@ fn rfc8040_4_8_unknown_repeated_and_misplaced_parameters_are_400() {
         ("GET", "point=/lab:lab", ""),
         ("GET", "start-time=2026-01-01T00:00:00Z", ""),
         ("HEAD", "colour=red", ""),
+        ("OPTIONS", "depth=1", ""),
         ("PUT", "depth=1", r#"{"lab:lab":{"title":"u"}}"#),
         ("PUT", "content=config", r#"{"lab:lab":{"title":"u"}}"#),
         ("PATCH", "insert=first", r#"{"lab:lab":{"title":"u"}}"#),
@@ -148,4 +149,20 @@ fn the_older_root_takes_depth_and_fields_too() {
     assert_eq!(get("depth=1").json(), json!({"lab:lab": {}}));
     assert_eq!(get("fields=title").json(), json!({"lab:lab": {"title": "t"}}));
     assert_eq!(get("content=config").status, 400);
+}
+
+#[test]
+fn what_opendaylights_clients_add_is_understood() {
+    let server = filled();
+    let plain = server.send("GET", LAB, "");
+    for at in [format!("{LAB}?odl-pretty-print=true"), "/restconf/config/lab:lab?prettyPrint=true".to_owned()]
+    {
+        let pretty = server.send("GET", &at, "");
+        assert_eq!((pretty.status, pretty.json()), (200, plain.json()), "{at}");
+        assert!(pretty.body.lines().count() > 5, "{}", pretty.body);
+        assert_eq!(pretty.header("content-length"), Some(pretty.body.len().to_string().as_str()));
+    }
+    assert_eq!(server.send("GET", &format!("{LAB}?odl-pretty-print=yes"), "").status, 400);
+    let mount = "/restconf/config/network-topology:network-topology/topology/t/node/n/yang-ext:mount/lab:lab";
+    assert_eq!(server.send("GET", mount, "").status, 501);
 }

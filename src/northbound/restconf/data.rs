@@ -29,7 +29,10 @@ pub async fn handle(
 ) -> Result<Response<Body>, Problems> {
     let method = match parts.method {
         Method::GET | Method::HEAD => return get(app, face, raw, parts),
-        Method::OPTIONS => return options(app, face, raw),
+        Method::OPTIONS => {
+            query::none(parts.uri.query())?;
+            return options(app, face, raw);
+        }
         Method::POST => write::Method::Post,
         Method::PUT => write::Method::Put,
         Method::PATCH => write::Method::Patch,
@@ -183,6 +186,12 @@ fn pages(found: &Found, parts: &Parts, headers: &mut HeaderMap) {
     }
 }
 
+/// JSON with lines and indentation.
+fn indented(text: Vec<u8>) -> Vec<u8> {
+    let value: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
+    value.and_then(|value| serde_json::to_vec_pretty(&value).ok()).unwrap_or(text)
+}
+
 /// How an answer goes out.
 #[derive(Clone, Copy)]
 pub struct AsSent {
@@ -194,6 +203,9 @@ pub struct AsSent {
 fn fill(response: &mut Response<Body>, found: Found, as_sent: AsSent, head: bool) -> Result<(), Problems> {
     let mut out = Vec::new();
     let complete = found.write(as_sent.encoding, &mut out, &mut |out| out.len() < ONE_PIECE)?;
+    if complete && found.pretty() && as_sent.encoding == Encoding::Json {
+        out = indented(out);
+    }
     if as_sent.gzip && (!complete || out.len() >= gzip::LEAST) {
         gzip::mark(response.headers_mut());
         if complete {

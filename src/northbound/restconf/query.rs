@@ -25,6 +25,8 @@ pub struct ReadQuery {
     pub selection: Selection,
     pub page: Page,
     pub with_origin: bool,
+    /// JSON for people: lines and indentation, where the answer is short. OpenDaylight's parameter.
+    pub pretty: bool,
     /// `with-defaults` asks for defaults to be left out.
     pub no_defaults: bool,
 }
@@ -102,6 +104,9 @@ pub fn read(
                 let mode = with_defaults(&value)?;
                 asked.no_defaults = matches!(mode, WithDefaults::Trim | WithDefaults::Explicit);
                 asked.selection.defaults = mode;
+            }
+            ("odl-pretty-print", _) | ("prettyPrint", Face::Legacy(_)) => {
+                asked.pretty = value.parse().map_err(|_| wrong(format!("{name}: say true or false")))?;
             }
             ("with-origin", Face::Ds(Datastore::Operational)) => {
                 if !value.is_empty() {

@@ -164,6 +164,11 @@ impl Found {
         Ok(())
     }
 
+    /// Asked for with lines and indentation.
+    pub fn pretty(&self) -> bool {
+        self.query.pretty
+    }
+
     /// Writes the answer piece by piece; false: the sink has seen enough.
     ///
     /// # Errors

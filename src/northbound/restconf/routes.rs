@@ -22,6 +22,11 @@ pub enum Target<'a> {
 /// # Errors
 /// 404 where there is nothing.
 pub fn target<'a>(app: &App, path: &'a str) -> Result<Target<'a>, Problems> {
+    if path.contains("/yang-ext:mount") {
+        let message = "there are no mount points; each controller serves its own data only";
+        let problem = Problem::new("operation-not-supported", message);
+        return Err(problem.with_status(StatusCode::NOT_IMPLEMENTED).into());
+    }
     let below = |root: &str| path.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/'));
     if let Some(rest) = below("/rests/data") {
         return Ok(Target::Data(Face::Rests, rest));
