@@ -55,6 +55,14 @@ pub struct Module {
     pub revision: Option<Arc<str>>,
     /// Implemented (has data nodes or augments) as against imported for its types only.
     pub implemented: bool,
+    /// Not one of the modules that were asked for: libyang has it for itself, or for others to import.
+    pub internal: bool,
+    /// Features that are on.
+    pub features: Vec<Arc<str>>,
+    /// Names of the modules that deviate from this one.
+    pub deviated_by: Vec<Arc<str>>,
+    /// The module in YANG.
+    pub source: Arc<str>,
 }
 
 #[derive(Debug)]

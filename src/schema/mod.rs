@@ -15,6 +15,7 @@
 //! | operations | `schema.{rpcs, actions_of, notifications, input, output}`, [`DataPath`]`::{parse_rpc, parse_action}`, [`validate_input`] |
 //! | paths | [`DataPath`]`::{parse_rfc8040, parse_legacy, parse_instance_identifier, display, to_rfc8040}` |
 //! | values | [`lexical::parse_value`], [`lexical::value_text`] |
+//! | modules | `schema.{library, content_id, source}` |
 //! | models | [`builtin`], `schema.resolve("/pod:coe/pods")` |
 //! | memory | [`heap_size`] |
 //! | tests | `testing::{arbitrary_node, arbitrary_config_node, arbitrary_entry, arbitrary_root, Builder, sample}` |
@@ -31,6 +32,7 @@ mod diff;
 mod ir;
 pub mod json;
 pub mod lexical;
+mod library;
 mod list;
 pub mod load;
 mod merge;

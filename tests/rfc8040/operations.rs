@@ -196,3 +196,26 @@ fn rfc8040_9_1_the_capabilities_are_told() {
     let older = "/restconf/operational/ietf-restconf-monitoring:restconf-state";
     assert!(server.send("GET", older, "").body.contains("urn:ietf:params:restconf:capability:depth:1.0"));
 }
+
+#[test]
+fn rfc8040_3_7_the_text_of_each_module_can_be_had() {
+    let server = Server::lab();
+    let library = server.send(
+        "GET",
+        "/rests/data/ietf-yang-library:yang-library?fields=module-set/module(name;revision)",
+        "",
+    );
+    let library = library.json();
+    let modules = library["ietf-yang-library:yang-library"]["module-set"][0]["module"].as_array().unwrap();
+    assert!(modules.len() > 40, "{library}");
+    for module in modules {
+        let (name, revision) = (module["name"].as_str().unwrap(), module["revision"].as_str());
+        let file = revision.map_or(name.to_owned(), |revision| format!("{name}@{revision}"));
+        let text = server.send("GET", &format!("/rests/modules/{file}"), "");
+        assert_eq!(text.status, 200, "{file}: {}", text.body);
+        assert!(text.body.contains(&format!("module {name}")), "{file}");
+    }
+    for wrong in ["nobody", "pod@1999-01-01", ""] {
+        assert_eq!(server.send("GET", &format!("/rests/modules/{wrong}"), "").status, 404, "{wrong}");
+    }
+}

@@ -1,7 +1,9 @@
-//! What the server says it can do: `restconf-state/capabilities` of RFC 8040 section 9.1.
+//! What the server says it can do: `restconf-state/capabilities` of RFC 8040 section 9.1, and the modules it serves (RFC 8525,
+//! and RFC 7895 for older clients).
 
 use crate::datastore::{DatastoreError, Edit, Handle, Store, Transaction};
 use crate::schema::{DataPath, Node, Value, tree};
+use tracing::warn;
 
 /// RFC 8040 section 9.1.1 for those of the query parameters, 9.1.2 for the mode of defaults.
 const CAPABILITIES: [&str; 5] = [
@@ -12,7 +14,7 @@ const CAPABILITIES: [&str; 5] = [
     "urn:ietf:params:restconf:capability:yang-patch:1.0",
 ];
 
-/// Writes the capabilities into the operational store. Nothing happens where they stand there already.
+/// Writes capabilities and modules into the operational store. Nothing happens where they stand there already.
 ///
 /// # Errors
 /// When the datastore refuses.
@@ -23,6 +25,13 @@ pub async fn announce(datastore: &Handle) -> Result<(), DatastoreError> {
     let capabilities = schema.resolve("/ietf-restconf-monitoring:restconf-state/capabilities");
     let path = DataPath::root().child(state).child(capabilities).child(leaf_list);
     let node: Node = tree::leaf_list(schema, leaf_list, CAPABILITIES.map(Value::text).to_vec());
-    datastore.commit(Transaction::new("restconf", vec![Edit::put(Store::Operational, path, node)])).await?;
+    let mut edits = vec![Edit::put(Store::Operational, path, node)];
+    match schema.library(None) {
+        Ok(documents) => {
+            edits.extend(documents.into_iter().map(|(path, node)| Edit::put(Store::Operational, path, node)));
+        }
+        Err(error) => warn!(%error, "the modules are not told: ietf-yang-library cannot say what there is"),
+    }
+    datastore.commit(Transaction::new("restconf", edits)).await?;
     Ok(())
 }

@@ -15,6 +15,8 @@ pub enum Target<'a> {
     Document(Document),
     /// JSON that no module describes.
     Json(serde_json::Value),
+    /// The text of a module (RFC 8040 section 3.7).
+    Module(&'static str),
 }
 
 /// What a path names, for those who are let in.
@@ -45,6 +47,13 @@ pub fn target<'a>(app: &App, path: &'a str) -> Result<Target<'a>, Problems> {
         && !rest.is_empty()
     {
         return Ok(Target::Operation(rest));
+    }
+    if let Some(file) = path.strip_prefix("/rests/modules/") {
+        let found = app.datastore.snapshot().schema.source_named(file);
+        return found.map(Target::Module).ok_or_else(|| {
+            let message = format!("there is no module {file:?}; ask for one that ietf-yang-library:yang-library lists, as NAME or NAME@REVISION");
+            Problem::new("invalid-value", message).with_status(StatusCode::NOT_FOUND).into()
+        });
     }
     match path.strip_suffix('/').unwrap_or(path) {
         "/rests" | "/restconf" => Ok(Target::Document(Document::Root)),

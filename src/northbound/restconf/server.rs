@@ -99,6 +99,8 @@ async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
             let text = document.write(schema, &app.operations, media.encoding);
             answer::fixed(&parts.method, media.name, text)
         }),
+        Ok(Target::Module(text)) => query::none(parts.uri.query())
+            .and_then(|()| answer::fixed(&parts.method, "application/yang", text.as_bytes().to_vec())),
         Ok(Target::Json(value)) => query::none(parts.uri.query())
             .and_then(|()| answer::fixed(&parts.method, "application/json", value.to_string().into_bytes())),
     };

@@ -97,7 +97,7 @@ pub fn load_with(more: &Texts) -> Result<&'static Schema, LoadError> {
 pub fn load_from(texts: &Texts) -> Result<&'static Schema, LoadError> {
     let context = context_of(texts)?;
     let mut walk = Walk::default();
-    walk.take_modules(&context);
+    walk.take_modules(&context, texts);
     walk.take_identities(&context);
     for module in context.modules(true) {
         if !module.is_implemented() {

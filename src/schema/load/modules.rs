@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use yang5::context::Context;
 use yang5::ffi;
+use yang5::schema::{SchemaModule, SchemaOutputFormat, SchemaPrinterFlags};
 
+use super::Texts;
 use super::raw::{read, sized, text};
 use super::walk::Walk;
 use crate::schema::ir::{Identity, IdentityId, Module, ModuleId};
 
 impl Walk {
-    pub(super) fn take_modules(&mut self, context: &Context) {
+    pub(super) fn take_modules(&mut self, context: &Context, texts: &Texts) {
         for module in context.modules(false) {
             let id = ModuleId(self.schema.modules.len() as u16);
             self.modules.insert(module.as_raw() as usize, id);
@@ -20,6 +22,10 @@ impl Walk {
                 prefix: Arc::from(module.prefix()),
                 revision: module.revision().map(Arc::from),
                 implemented: module.is_implemented(),
+                internal: !texts.iter().any(|(name, _)| *name == module.name()),
+                features: features(read(module.as_raw())),
+                deviated_by: deviated_by(read(module.as_raw())),
+                source: source(&module, texts),
             });
         }
     }
@@ -50,6 +56,33 @@ impl Walk {
                 }
                 waiting.extend(sized(derived.derived));
             }
+        }
+    }
+}
+
+/// The features that are on.
+fn features(module: Option<&ffi::lys_module>) -> Vec<Arc<str>> {
+    let compiled = module.and_then(|module| read(module.compiled));
+    compiled
+        .map(|compiled| sized(compiled.features))
+        .unwrap_or_default()
+        .iter()
+        .map(|name| text(*name))
+        .collect()
+}
+
+fn deviated_by(module: Option<&ffi::lys_module>) -> Vec<Arc<str>> {
+    let others = module.map(|module| sized(module.deviated_by)).unwrap_or_default();
+    others.iter().filter_map(|other| read(*other)).map(|other| text(other.name)).collect()
+}
+
+/// The text as it was given, or as libyang prints what it brought along.
+fn source(module: &SchemaModule<'_>, texts: &Texts) -> Arc<str> {
+    match texts.iter().find(|(name, _)| *name == module.name()) {
+        Some((_, text)) => Arc::from(*text),
+        None => {
+            let printed = module.print_string(SchemaOutputFormat::YANG, SchemaPrinterFlags::empty());
+            Arc::from(printed.unwrap_or_default())
         }
     }
 }

@@ -17,7 +17,17 @@ impl Builder {
     pub fn module(&mut self, name: &str, prefix: &str) -> ModuleId {
         let namespace = format!("urn:{name}");
         let (name, namespace, prefix) = (name.into(), namespace.into(), prefix.into());
-        self.schema.modules.push(Module { name, namespace, prefix, revision: None, implemented: true });
+        self.schema.modules.push(Module {
+            name,
+            namespace,
+            prefix,
+            revision: None,
+            implemented: true,
+            internal: false,
+            features: Vec::new(),
+            deviated_by: Vec::new(),
+            source: "".into(),
+        });
         ModuleId(self.schema.modules.len() as u16 - 1)
     }
 

@@ -3,6 +3,7 @@
 mod bodies;
 mod builtin;
 mod laws;
+mod library;
 mod operations;
 mod oracle;
 mod paths;
