@@ -59,6 +59,13 @@ pub async fn handle(
         let methods = face.methods(path.steps.is_empty());
         return Err(Problem::new("operation-not-supported", message).with_allow(methods).into());
     }
+    if path.steps.iter().any(|step| !schema.node(step.node).config) {
+        let message = format!(
+            "{} is state data: read it, and write the configuration it follows from",
+            path.display(schema)
+        );
+        return Err(Problem::new("operation-not-supported", message).with_allow("GET, HEAD, OPTIONS").into());
+    }
     let (headers, query) = (&parts.headers, parts.uri.query());
     let (body, encoding) = match method {
         write::Method::Delete => (Bytes::new(), Encoding::Json),
