@@ -1,3 +1,4 @@
 //! Everything that writes configuration: each is a translator and nothing else.
 pub mod http;
+pub mod openapi;
 pub mod restconf;

@@ -61,6 +61,11 @@ pub fn target<'a>(app: &App, path: &'a str) -> Result<Target<'a>, Problems> {
         "/rests/yang-library-version" | "/restconf/yang-library-version" => {
             Ok(Target::Document(Document::LibraryVersion))
         }
+        "/openapi.json" => {
+            let schema = app.datastore.snapshot().schema;
+            let rpcs: Vec<_> = app.operations.rpcs(schema).collect();
+            Ok(Target::Json(crate::northbound::openapi::document(schema, &rpcs)))
+        }
         "/restconf/modules" => Ok(Target::Json(discovery::modules(app.datastore.snapshot().schema))),
         _ => {
             let message = format!("{path} is no resource; data are below /rests/data or /restconf/config");

@@ -1,0 +1,153 @@
+//! Paths and what can be done there.
+
+use serde_json::{Map, Value, json};
+
+use super::schemas::{member, name, value};
+use super::{MEDIA, reference, types};
+use crate::schema::{Kind, Schema, SchemaId};
+
+/// A place on the way down: the path so far, and the parameters in it.
+#[derive(Clone)]
+struct Place {
+    path: String,
+    parameters: Vec<Value>,
+}
+
+/// The resources of a top-level node and all below it.
+pub fn data(schema: &Schema, root: SchemaId, paths: &mut Map<String, Value>) {
+    let top = Place { path: "/rests/data".into(), parameters: Vec::new() };
+    below(schema, root, &top, paths);
+}
+
+/// An RPC.
+pub fn rpc(schema: &Schema, id: SchemaId, paths: &mut Map<String, Value>) {
+    let node = schema.node(id);
+    let module = &schema.module(node.module).name;
+    let framed = |part: &str, id: Option<SchemaId>| {
+        let content = id.map_or(json!({}), |id| reference("schemas", &name(schema, id)));
+        json!({"type": "object", "properties": {format!("{module}:{part}"): content}, "additionalProperties": false})
+    };
+    let mut operation = json!({
+        "operationId": format!("call.{}", name(schema, id)),
+        "tags": [&**module],
+        "requestBody": {"content": {MEDIA: {"schema": framed("input", schema.input(id))}}},
+        "responses": answers(&[
+            ("200", json!({"description": "Done.", "content": {MEDIA: {"schema": framed("output", schema.output(id))}}})),
+            ("204", json!({"description": "Done; there is nothing to say."})),
+        ]),
+    });
+    if let Some(description) = &node.description {
+        operation["description"] = json!(&**description);
+    }
+    paths.insert(format!("/rests/operations/{module}:{}", node.name), json!({ "post": operation }));
+}
+
+fn below(schema: &Schema, id: SchemaId, above: &Place, paths: &mut Map<String, Value>) {
+    let node = schema.node(id);
+    let mut place = above.clone();
+    place.path = format!("{}/{}", above.path, member(schema, id));
+    match &node.kind {
+        Kind::Container { .. } => {
+            let methods = if node.config { &["get", "put", "patch", "delete"][..] } else { &["get"] };
+            insert(schema, id, &place, "", methods, paths);
+        }
+        Kind::List { keys, .. } => {
+            insert(schema, id, &place, ".all", &["get"], paths);
+            if keys.is_empty() {
+                return;
+            }
+            let mut names = Vec::new();
+            for key in keys {
+                let leaf = schema.node(*key);
+                let parameter = format!("{}-{}-{}", node.name, leaf.name, place.parameters.len() + 1);
+                let schema_of = match &leaf.kind {
+                    Kind::Leaf { type_, .. } => types::of(schema, type_),
+                    _ => json!({"type": "string"}),
+                };
+                place
+                    .parameters
+                    .push(json!({"name": &parameter, "in": "path", "required": true, "schema": schema_of}));
+                names.push(format!("{{{parameter}}}"));
+            }
+            place.path = format!("{}={}", place.path, names.join(","));
+            let methods = if node.config { &["get", "put", "patch", "delete"][..] } else { &["get"] };
+            insert(schema, id, &place, "", methods, paths);
+        }
+        _ => return,
+    }
+    for child in &node.children {
+        below(schema, *child, &place, paths);
+    }
+}
+
+fn insert(
+    schema: &Schema,
+    id: SchemaId,
+    place: &Place,
+    suffix: &str,
+    methods: &[&str],
+    paths: &mut Map<String, Value>,
+) {
+    let node = schema.node(id);
+    let module = &schema.module(node.module).name;
+    let framed = json!({
+        "type": "object",
+        "required": [format!("{module}:{}", node.name)],
+        "properties": {format!("{module}:{}", node.name): value(schema, id)},
+        "additionalProperties": false,
+    });
+    let mut item = json!({});
+    if !place.parameters.is_empty() {
+        item["parameters"] = json!(place.parameters);
+    }
+    for method in methods {
+        let mut operation = json!({
+            "operationId": format!("{method}.{}{suffix}", name(schema, id)),
+            "tags": [&**module],
+        });
+        let content = json!({ MEDIA: {"schema": framed} });
+        operation["responses"] = match *method {
+            "get" => {
+                let names = ["content", "depth", "fields", "with-defaults"];
+                operation["parameters"] = json!(names.map(|name| reference("parameters", name)));
+                answers(&[("200", json!({"description": "The data.", "content": content}))])
+            }
+            "put" => {
+                operation["requestBody"] = json!({"required": true, "content": content});
+                answers(&[
+                    ("201", json!({"description": "Created."})),
+                    ("204", json!({"description": "Replaced."})),
+                ])
+            }
+            "patch" => {
+                operation["requestBody"] = json!({"required": true, "content": content});
+                answers(&[
+                    ("200", json!({"description": "Merged."})),
+                    ("204", json!({"description": "Merged."})),
+                ])
+            }
+            _ => answers(&[("204", json!({"description": "Gone."}))]),
+        };
+        if let Some(description) = &node.description {
+            operation["description"] = json!(&**description);
+        }
+        item[*method] = operation;
+    }
+    paths.insert(place.path.clone(), item);
+}
+
+/// Good answers, and the bad ones that every resource may give.
+fn answers(good: &[(&str, Value)]) -> Value {
+    let mut all = json!({
+        "400": reference("responses", "invalid"),
+        "401": reference("responses", "unauthorized"),
+        "403": reference("responses", "forbidden"),
+        "404": reference("responses", "missing"),
+        "409": reference("responses", "conflict"),
+        "412": reference("responses", "failed"),
+    });
+    for (status, answer) in good {
+        all[*status] = answer.clone();
+    }
+    all
+}
