@@ -87,14 +87,21 @@ fn rfc8040_5_2_bodies_of_other_types_are_415() {
 fn rfc8040_7_1_errors_come_in_the_encoding_that_was_asked_for() {
     let server = Server::lab();
     let wrong = r#"<item xmlns="urn:coeus:test:lab"><name>a</name><value>x</value></item>"#;
-    let answer = sending(&server, "PUT", &format!("{LAB}/item=a"), wrong);
-    assert_eq!((answer.status, answer.header("content-type")), (400, Some(XML)));
-    for part in [
-        "<errors xmlns=\"urn:ietf:params:xml:ns:yang:ietf-restconf\">",
-        "<error-tag>invalid-value</error-tag>",
-        "<error-path xmlns:l=\"urn:coeus:test:lab\">/l:lab/l:item",
+    let part = r#"<part xmlns="urn:coeus:test:lab"><id>1</id><nothing/></part>"#;
+    server.send("POST", LAB, r#"{"lab:item":[{"name":"b"}]}"#);
+    for (method, at, body, path) in [
+        ("PUT", format!("{LAB}/item=a"), wrong, "/l:lab/l:item[l:name='a']/l:value"),
+        ("POST", LAB.to_owned(), wrong, "/l:lab/l:item[l:name='a']/l:value"),
+        ("POST", format!("{LAB}/item=b"), part, "/l:lab/l:item[l:name='b']/l:part[l:id='1']"),
     ] {
-        assert!(answer.body.contains(part), "{part} in {}", answer.body);
+        let answer = sending(&server, method, &at, body);
+        assert_eq!((answer.status, answer.header("content-type")), (400, Some(XML)));
+        let path = format!("<error-path xmlns:l=\"urn:coeus:test:lab\">{path}</error-path>");
+        for part in
+            ["<errors xmlns=\"urn:ietf:params:xml:ns:yang:ietf-restconf\"><error>", "<error-tag>", &path]
+        {
+            assert!(answer.body.contains(part), "{part} in {}", answer.body);
+        }
     }
 }
 

@@ -39,7 +39,9 @@ pub fn next_entry<E: Error>(
         let by_position = reader.path(Some(at));
         let shown = DataPath::root().entry(at.node, key.clone()).display(reader.schema);
         let predicate = shown.find('[').map_or("", |at| &shown[at..]);
-        let bare = by_position.rsplit_once('[').map_or(&*by_position, |(bare, _)| bare);
+        let numbered = by_position.strip_suffix(']').and_then(|path| path.rsplit_once('['));
+        let numbered = numbered.filter(|(_, number)| number.bytes().all(|byte| byte.is_ascii_digit()));
+        let bare = numbered.map_or(&*by_position, |(bare, _)| bare);
         reader.name_entry(first_error, &by_position, &format!("{bare}{predicate}"));
     }
     Ok(entry)

@@ -207,7 +207,7 @@ fn faults_have_the_kinds_and_paths_of_json() {
             "test:nodes/node=a",
             "<node xmlns=\"urn:test\"><name>b</name></node>".into(),
             InvalidValue,
-            "/test:nodes/node",
+            "/test:nodes/node[name='b']",
         ),
         ("test:strict/some=7", "<some xmlns=\"urn:test\">8</some>".into(), InvalidValue, "/test:strict/some"),
     ];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::elements::Elements;
 use super::pull::{Fragment, Pull, RESTCONF, Step, Stop, Tag};
 use crate::schema::body::{
-    At, BodyError, BodyErrorKind, BodyErrors, Members, Mode, Reader, gathered, gathered_values, keyed_entry,
+    At, BodyError, BodyErrorKind, BodyErrors, Members, Mode, Reader, gathered, gathered_values, next_entry,
 };
 use crate::schema::{DataPath, Fields, Key, Kind, Node, Schema, SchemaId};
 
@@ -191,8 +191,9 @@ impl<'t> Elements<'_, 't> {
                 Ok(Some(Node::from(members.into_fields())))
             }
             (Kind::List { .. }, Some(key)) => {
+                let first_error = self.reader.error_count();
                 let members = self.members(Some(at), Some(at.node))?;
-                let entry = keyed_entry(self.reader, at, members, Some(key))?;
+                let entry = next_entry(self.reader, at, members, first_error, Some(key))?;
                 Ok(entry.map(|(_, fields)| Node::from(fields)))
             }
             (Kind::LeafList { .. }, Some(key)) => {
