@@ -182,8 +182,8 @@ fn cases() -> Vec<Case> {
         "PUT",
         "/rests/data/coeus-status:switches",
         &json!({"coeus-status:switches": {"switch": [{"dpid": "0000000000000001"}]}}).to_string(),
-        400,
-        "",
+        405,
+        "operation-not-supported",
     );
     add(
         "PUT",
