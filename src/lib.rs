@@ -23,6 +23,7 @@ pub mod model;
 
 /// Floor 4: one folder a feature; pure functions from the model to flows and derived nodes.
 pub mod renderers;
+pub mod revisions;
 
 /// Floor 6: the answer to a punted DHCP request.
 pub mod dhcp;

@@ -14,6 +14,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
     ("datastore", &["net", "schema", "access"], &["actor.rs"]),
     ("pipeline", &["net"], &[]),
     ("model", &["net", "schema", "datastore"], &[]),
+    ("revisions", &["net", "schema", "datastore"], &["actor.rs"]),
     ("renderers", &["net", "schema", "datastore", "pipeline", "model"], &[]),
     (
         "southbound",
@@ -22,7 +23,11 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
     ),
     ("programmer", &["net", "schema", "datastore", "pipeline", "southbound"], &["actor.rs"]),
     ("dhcp", &["net", "schema", "datastore", "pipeline", "southbound", "programmer"], &["actor.rs"]),
-    ("northbound", &["net", "schema", "datastore", "access", "accounts"], &["server.rs", "stream.rs"]),
+    (
+        "northbound",
+        &["net", "schema", "datastore", "pipeline", "model", "renderers", "revisions", "access", "accounts"],
+        &["server.rs", "stream.rs"],
+    ),
     ("observe", &[], &[]),
 ];
 

@@ -6,6 +6,7 @@ pub use settings::{ServeOptions, Settings, SettingsError};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::net::TcpListener;
@@ -20,8 +21,10 @@ use crate::dhcp;
 use crate::net::Dpid;
 use crate::northbound::http::tls;
 use crate::northbound::restconf::{self, App};
+use crate::northbound::rpcs;
 use crate::programmer::{Programmers, object_edits};
 use crate::renderers::Engine;
+use crate::revisions;
 use crate::schema;
 use crate::southbound::{openflow, ovsdb};
 
@@ -136,6 +139,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
             registry.connected(switch);
         }
     }));
+    tasks.push(tokio::spawn(revisions::actor::run(datastore.clone())));
     tasks.push(tokio::spawn(show_status(programmers.clone(), reported, datastore.clone())));
     tasks.push(tokio::spawn(dhcp::run(punts, datastore.clone(), programmers.clone())));
     let southbound = ovsdb::Settings {
@@ -157,7 +161,13 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     if let Err(error) = restconf::announce(&datastore).await {
         error!(%error, "the capabilities of RESTCONF could not be written down");
     }
-    let app = App { limits: settings.limits.clone(), ..App::new(datastore.clone(), first.accounts) };
+    let mut operations = restconf::Operations::default();
+    rpcs::register(schema, &mut operations);
+    let app = App {
+        limits: settings.limits.clone(),
+        operations: Arc::new(operations),
+        ..App::new(datastore.clone(), first.accounts)
+    };
     let mut northbound = vec![tokio::spawn(restconf::serve(
         restconf_listener,
         Some(tls.config),

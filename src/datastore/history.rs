@@ -128,14 +128,14 @@ impl History {
 
     /// All that is kept, oldest first.
     pub fn list(&self) -> Vec<Arc<Entry>> {
-        self.after(Revision(0))
+        self.after(None)
     }
 
-    /// What is kept behind a revision, oldest first.
-    fn after(&self, revision: Revision) -> Vec<Arc<Entry>> {
+    /// What is kept behind a revision, oldest first; `None`: everything.
+    fn after(&self, revision: Option<Revision>) -> Vec<Arc<Entry>> {
         let rings = self.rings.read().unwrap_or_else(PoisonError::into_inner);
         let behind = |ring: &VecDeque<Arc<Entry>>| -> Vec<Arc<Entry>> {
-            let first = ring.partition_point(|entry| entry.revision <= revision);
+            let first = ring.partition_point(|entry| Some(entry.revision) <= revision);
             ring.range(first..).cloned().collect()
         };
         let mut all = behind(&rings.lasting);
@@ -240,7 +240,7 @@ impl Cursor {
     /// The steps to the newest revision, at most `limit` of them. Empty: nothing is new.
     pub fn advance(&mut self, history: &History, limit: usize) -> Vec<Step> {
         let mut steps = Vec::new();
-        for after in history.after(self.last.revision).into_iter().take(limit) {
+        for after in history.after(Some(self.last.revision)).into_iter().take(limit) {
             let before = std::mem::replace(&mut self.last, after.clone());
             steps.push(Step { before, after });
         }

@@ -29,6 +29,11 @@ impl Model {
         self.interfaces.values().map(|entry| &entry.interface)
     }
 
+    /// Uids of all pods.
+    pub fn pods(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.pods.keys()
+    }
+
     pub fn pod(&self, uid: &str) -> Option<&Pod> {
         self.pods.get(uid)
     }

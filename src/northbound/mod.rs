@@ -2,3 +2,4 @@
 pub mod http;
 pub mod openapi;
 pub mod restconf;
+pub mod rpcs;

@@ -1,11 +1,13 @@
 //! The renderers behind the datastore: reading rows, ids, and holding back what is not durable yet.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::all;
 use super::difference::{Changes, State};
 use super::ids::POOLS;
+use super::key::Key;
 use super::nodes::IdNodes;
 use super::plan::Plan;
 use super::rendered::{AtPlace, Item};
@@ -16,7 +18,7 @@ use crate::datastore::{
 use crate::model::{Allocator, Model, Pool, Reader};
 use crate::net::Dpid;
 use crate::pipeline::{Delta, SwitchTables};
-use crate::schema::Schema;
+use crate::schema::{DataPath, Schema};
 
 /// Takes what changes on the switches, once the revision is durable.
 pub type Sink = Box<dyn FnMut(Revision, BTreeMap<Dpid, Delta>) + Send>;
@@ -63,6 +65,21 @@ impl Engine {
     /// The rows behind the renderers.
     pub fn model(&self) -> &Model {
         &self.workshop.model
+    }
+
+    /// Everything that is rendered now.
+    pub(super) fn items(&self) -> impl Iterator<Item = &Item> {
+        self.workshop.items()
+    }
+
+    /// What a key rendered last.
+    pub(super) fn output(&self, key: &Key) -> &[Item] {
+        self.workshop.output(key)
+    }
+
+    /// Where a pod is configured.
+    pub(super) fn pod_path(&self, uid: &Arc<str>) -> DataPath {
+        self.reader.pod_path(uid)
     }
 
     /// What the switches were last told.

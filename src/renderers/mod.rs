@@ -23,6 +23,7 @@ mod dhcp;
 mod difference;
 mod elan;
 mod engine;
+mod explain;
 mod ids;
 mod interface;
 mod key;
@@ -40,6 +41,7 @@ mod testing;
 mod tests;
 
 pub use engine::{Engine, Sink};
+pub use explain::{Explained, FlowQuery};
 pub use ids::{POOLS, PoolRange};
 pub use key::Key;
 pub use plan::{Plan, Planned, SwitchPlan};

@@ -48,6 +48,11 @@ impl Workshop {
         self.outputs.values().flat_map(|items| items.iter())
     }
 
+    /// What a key rendered last.
+    pub fn output(&self, key: &Key) -> &[Item] {
+        self.outputs.get(key).map(|items| &items[..]).unwrap_or_default()
+    }
+
     /// What every switch should hold.
     pub fn tables(&self) -> BTreeMap<Dpid, SwitchTables> {
         tables(self.items())

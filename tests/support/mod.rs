@@ -62,13 +62,24 @@ impl Server {
         Server::of(LAB.get_or_init(|| load_with(&[("lab", text)]).unwrap()))
     }
 
+    /// A server with the renderers behind it.
+    pub fn network() -> Server {
+        let engine = coeus::renderers::Engine::new(builtin(), Box::new(|_, _| {}));
+        Server::with_engine(builtin(), Box::new(engine))
+    }
+
     fn of(schema: &'static Schema) -> Server {
+        Server::with_engine(schema, Box::new(NullEngine))
+    }
+
+    fn with_engine(schema: &'static Schema, engine: Box<dyn coeus::datastore::Engine>) -> Server {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let started = actor::start(schema, Box::new(MemoryJournal::default()), Box::new(NullEngine)).unwrap();
+        let started = actor::start(schema, Box::new(MemoryJournal::default()), engine).unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         runtime.block_on(announce(&started.handle)).unwrap();
+        runtime.spawn(coeus::revisions::actor::run(started.handle.clone()));
         let mut app = App::new(started.handle.clone(), Accounts::admin("secret").unwrap());
         app.limits.body = 1 << 20;
         app.operations = operations(schema).into();
@@ -160,6 +171,7 @@ fn unchunked(mut rest: &[u8]) -> (Vec<u8>, usize) {
 /// The operations of the module `lab`.
 fn operations(schema: &'static Schema) -> Operations {
     let mut operations = Operations::default();
+    coeus::northbound::rpcs::register(schema, &mut operations);
     let (Some(echo), Some(ping)) = (schema.rpc("lab", "echo"), schema.rpc("lab", "ping")) else {
         return operations;
     };

@@ -8,6 +8,7 @@ use super::conditions::{self, Verdict};
 use super::face::Face;
 use super::media::{self, BodyKind, Encoding};
 use super::read::{self, Found};
+use super::way::{self, Way};
 use super::{App, Problem, Problems, answer, gzip, operations, patch, query, stream, write};
 use crate::datastore::{Stamp, Store};
 use crate::schema::DataPath;
@@ -66,7 +67,8 @@ pub async fn handle(
         );
         return Err(Problem::new("operation-not-supported", message).with_allow("GET, HEAD, OPTIONS").into());
     }
-    let (headers, query) = (&parts.headers, parts.uri.query());
+    let (way, query) = way::of(parts.uri.query())?;
+    let (headers, query) = (&parts.headers, query.as_deref());
     let (body, encoding) = match method {
         write::Method::Delete => (Bytes::new(), Encoding::Json),
         _ => match media::of_body(headers)? {
@@ -75,8 +77,13 @@ pub async fn handle(
                 query::none(query)?;
                 let body = app.whole(body).await?;
                 let request = patch::Request { user, face, path: &path, headers, encoding, body: &body };
-                let patched = patch::patch(app, request).await?;
-                return Ok(patched_answer(app, face, parts, patched));
+                if way == Way::DryRun {
+                    return Ok(way::planned(&patch::plan(app, request).await?));
+                }
+                let patched = patch::patch(app, request, &way).await?;
+                let mut response = patched_answer(app, face, parts, patched);
+                way.tell(app, &mut response);
+                return Ok(response);
             }
             BodyKind::YangPatch(_) => {
                 let problem = Problem::new("invalid-value", "a YANG Patch is sent with PATCH");
@@ -85,8 +92,13 @@ pub async fn handle(
         },
     };
     let request = write::Request { user, face, method, path, headers, query, body: &body, encoding };
-    let written = write::write(app, request).await?;
-    Ok(done(app, written))
+    if way == Way::DryRun {
+        return Ok(way::planned(&write::plan(app, request).await?));
+    }
+    let written = write::write(app, request, &way).await?;
+    let mut response = done(app, written);
+    way.tell(app, &mut response);
+    Ok(response)
 }
 
 fn options(app: &App, face: Face, raw: &str) -> Result<Response<Body>, Problems> {

@@ -21,6 +21,7 @@ mod read;
 mod routes;
 mod server;
 mod stream;
+mod way;
 mod write;
 
 pub use error::{Problem, Problems};

@@ -5,8 +5,9 @@ use axum::http::{HeaderMap, StatusCode};
 use super::face::Face;
 use super::media::Encoding;
 use super::query::Insert;
+use super::way::Way;
 use super::{App, Problem, Problems, conditions, query};
-use crate::datastore::{Edit, Operation, Revision, Store, Transaction};
+use crate::datastore::{Edit, Operation, Planned, Revision, Store, Transaction};
 use crate::schema::{DataPath, Node, Position, Schema, user_ordered};
 
 /// A write that was carried out.
@@ -41,7 +42,35 @@ pub struct Request<'a> {
 
 /// # Errors
 /// Everything that is wrong with the request, or that the datastore refuses.
-pub async fn write(app: &App, request: Request<'_>) -> Result<Written, Problems> {
+pub async fn write(app: &App, request: Request<'_>, way: &Way) -> Result<Written, Problems> {
+    let (face, method) = (request.face, request.method);
+    let schema = app.datastore.snapshot().schema;
+    let (transaction, at) = transaction(app, request)?;
+    let committed = way.commit(app, transaction).await?;
+    let created = committed.created.first().copied().unwrap_or_default();
+    let status = match method {
+        Method::Post => face.posted(),
+        Method::Put if created => StatusCode::CREATED,
+        Method::Put | Method::Patch => face.replaced(),
+        Method::Delete => face.deleted(),
+    };
+    let location =
+        (created && matches!(method, Method::Post | Method::Put)).then(|| face.location(schema, &at));
+    let resource = (method != Method::Delete).then_some((at, committed.revision));
+    Ok(Written { status, location, resource })
+}
+
+/// What the write would do.
+///
+/// # Errors
+/// As [`write`].
+pub async fn plan(app: &App, request: Request<'_>) -> Result<Planned, Problems> {
+    let (transaction, _) = transaction(app, request)?;
+    Ok(app.datastore.plan(transaction).await?)
+}
+
+/// What is asked as a transaction, and the path it is about.
+fn transaction(app: &App, request: Request<'_>) -> Result<(Transaction, DataPath), Problems> {
     let Request { user, face, method, path, headers, query, body, encoding } = request;
     let schema = app.datastore.snapshot().schema;
     let insert = match method {
@@ -85,18 +114,7 @@ pub async fn write(app: &App, request: Request<'_>) -> Result<Written, Problems>
     let at = path.clone();
     let edit = Edit { store: Store::Config, operation, path, node, position };
     let transaction = Transaction::new(user, vec![edit]).if_all(preconditions);
-    let committed = app.datastore.commit(transaction).await?;
-    let created = committed.created.first().copied().unwrap_or_default();
-    let status = match method {
-        Method::Post => face.posted(),
-        Method::Put if created => StatusCode::CREATED,
-        Method::Put | Method::Patch => face.replaced(),
-        Method::Delete => face.deleted(),
-    };
-    let location =
-        (created && matches!(method, Method::Post | Method::Put)).then(|| face.location(schema, &at));
-    let resource = (method != Method::Delete).then_some((at, committed.revision));
-    Ok(Written { status, location, resource })
+    Ok((transaction, at))
 }
 
 /// A list entry: PATCH never makes one.

@@ -13,8 +13,9 @@ pub use self::status::Patched;
 use super::face::Face;
 use super::media::Encoding;
 use super::query::Insert;
+use super::way::Way;
 use super::{App, Problem, Problems, conditions, write};
-use crate::datastore::{DatastoreError, Edit, Operation, Store, Transaction};
+use crate::datastore::{DatastoreError, Edit, Operation, Planned, Store, Transaction};
 use crate::schema::{DataPath, Schema};
 
 /// What is asked.
@@ -40,7 +41,7 @@ struct Faults {
 ///
 /// # Errors
 /// When the body is no YANG Patch; what is wrong with edits is in the answer.
-pub async fn patch(app: &App, request: Request<'_>) -> Result<Patched, Problems> {
+pub async fn patch(app: &App, request: Request<'_>, way: &Way) -> Result<Patched, Problems> {
     let Request { user, face, path, headers, encoding, body } = request;
     let schema = app.datastore.snapshot().schema;
     let preconditions = conditions::of_write(headers, &app.datastore, Store::Config, path)?;
@@ -50,7 +51,7 @@ pub async fn patch(app: &App, request: Request<'_>) -> Result<Patched, Problems>
     }
     let targets: Vec<String> = edits.iter().map(|edit| edit.path.display(schema)).collect();
     let transaction = Transaction::new(user, edits).if_all(preconditions);
-    match app.datastore.commit(transaction).await {
+    match way.commit(app, transaction).await {
         Ok(_) => {
             Ok(Patched { status: StatusCode::OK, changed: Some(path.clone()), id, outcome: Outcome::Done })
         }
@@ -60,6 +61,22 @@ pub async fn patch(app: &App, request: Request<'_>) -> Result<Patched, Problems>
             Ok(faults.answer(id, ids))
         }
     }
+}
+
+/// What a patch would do.
+///
+/// # Errors
+/// What is wrong with the body, with one of the edits, or with all of them together.
+pub async fn plan(app: &App, request: Request<'_>) -> Result<Planned, Problems> {
+    let Request { user, face, path, headers, encoding, body } = request;
+    let schema = app.datastore.snapshot().schema;
+    let preconditions = conditions::of_write(headers, &app.datastore, Store::Config, path)?;
+    let Read { edits, faults, .. } = read(schema, face, path, encoding, body)?;
+    if !faults.is_empty() {
+        let found = faults.edits.into_iter().flatten().flat_map(|problems| problems.0);
+        return Err(Problems(found.chain(faults.others).collect()));
+    }
+    Ok(app.datastore.plan(Transaction::new(user, edits).if_all(preconditions)).await?)
 }
 
 /// A patch made into edits; what is wrong with them is in `faults`.

@@ -1,0 +1,114 @@
+//! What becomes of a write, from its query: it is carried out, carried out for a while, or only planned.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, Response, header};
+
+use super::{App, Problem, Problems, media};
+use crate::datastore::{Committed, DatastoreError, Planned, Transaction};
+use crate::northbound::rpcs::plan;
+use crate::revisions::confirm;
+
+/// Names a commit that waits to be confirmed.
+const CONFIRM: HeaderName = HeaderName::from_static("coeus-confirm");
+/// A commit waits at most so long.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// So often a confirmed commit starts anew when somebody writes meanwhile.
+const ATTEMPTS: usize = 5;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Way {
+    Commit,
+    /// `dry-run=flows`.
+    DryRun,
+    /// `confirm=60s`: goes back by itself unless it is confirmed.
+    Confirm {
+        id: String,
+        until: SystemTime,
+    },
+}
+
+/// The way that a query names, and the rest of the query.
+///
+/// # Errors
+/// When it names it wrongly or twice.
+pub fn of(query: Option<&str>) -> Result<(Way, Option<String>), Problems> {
+    let Some(query) = query else { return Ok((Way::Commit, None)) };
+    let wrong = |message: &str| Problems::from(Problem::new("invalid-value", message));
+    let mut way = Way::Commit;
+    let mut rest = Vec::new();
+    for pair in query.split('&') {
+        let next = match pair.split_once('=').unwrap_or((pair, "")) {
+            ("dry-run", "flows") => Way::DryRun,
+            ("dry-run", _) => return Err(wrong("dry-run: say dry-run=flows")),
+            ("confirm", time) => {
+                let time = duration(time).filter(|time| !time.is_zero() && *time <= LONGEST);
+                let time =
+                    time.ok_or_else(|| wrong("confirm: say how long, as 60s, 5m or 1h; at most 24h"))?;
+                let now = SystemTime::now();
+                let id = format!("{:x}", now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos()));
+                Way::Confirm { id, until: now + time }
+            }
+            _ => {
+                rest.push(pair);
+                continue;
+            }
+        };
+        if way != Way::Commit {
+            return Err(wrong("give one of dry-run and confirm, once"));
+        }
+        way = next;
+    }
+    Ok((way, (!rest.is_empty()).then(|| rest.join("&"))))
+}
+
+/// A number with a unit: `60s`, `5m`, `1h`.
+fn duration(text: &str) -> Option<Duration> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let number: u32 = number.parse().ok()?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return None,
+    };
+    Some(Duration::from_secs(u64::from(number) * seconds))
+}
+
+impl Way {
+    /// Carries a transaction out.
+    ///
+    /// # Errors
+    /// Whatever the datastore refuses.
+    pub async fn commit(&self, app: &App, transaction: Transaction) -> Result<Committed, DatastoreError> {
+        let Way::Confirm { id, until } = self else { return app.datastore.commit(transaction).await };
+        let mut attempt = 0;
+        loop {
+            let snapshot = app.datastore.snapshot();
+            let guarded = confirm::guarded(&snapshot, transaction.clone(), id, *until)?;
+            attempt += 1;
+            match app.datastore.commit(guarded.unwrap_or_else(|| transaction.clone())).await {
+                Err(DatastoreError::Conflict { .. }) if transaction.base.is_none() && attempt < ATTEMPTS => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Says in the answer to a write what it waits for, if it does.
+    pub fn tell(&self, app: &App, response: &mut Response<Body>) {
+        let Way::Confirm { id, .. } = self else { return };
+        let waits = confirm::pending(&app.datastore.snapshot()).iter().any(|pending| pending.id == *id);
+        if let (true, Ok(value)) = (waits, HeaderValue::from_str(id)) {
+            response.headers_mut().insert(CONFIRM, value);
+        }
+    }
+}
+
+/// The answer to a dry run: what would happen. It is JSON whatever is accepted.
+pub fn planned(planned: &Planned) -> Response<Body> {
+    let body = serde_json::json!({ "coeus-explain:plan": plan::json(planned) }).to_string();
+    let mut response = Response::new(Body::from(body));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media::YANG_JSON.name));
+    response
+}

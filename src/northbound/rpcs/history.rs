@@ -1,0 +1,134 @@
+//! Revisions, what differs between them, and the way back.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::{Asked, no_revision, plan};
+use crate::datastore::{DatastoreError, Edit, Kind, Revision, Snapshot, Store, Transaction, edits_between};
+use crate::northbound::restconf::{Problem, Problems};
+use crate::revisions::confirm::{self, Pending};
+use crate::revisions::{actor, patch::yang_patch};
+
+/// So often a rollback starts anew when somebody writes meanwhile.
+const ATTEMPTS: usize = 5;
+
+pub async fn list(asked: Asked) -> Result<Value, Problems> {
+    let all = asked.call.datastore.history().list();
+    let limit = asked.number("limit").map_or(100, |limit| limit as usize);
+    let clients = asked.is("clients-only");
+    let (oldest, newest) = (all.first(), all.last());
+    let edge = |entry: Option<&std::sync::Arc<crate::datastore::Entry>>| {
+        entry.map_or_else(|| "0".to_owned(), |entry| entry.revision.0.to_string())
+    };
+    let shown: Vec<Value> = all
+        .iter()
+        .rev()
+        .filter(|entry| !clients || entry.kind == Kind::Client)
+        .take(limit)
+        .map(|entry| {
+            json!({
+                "number": entry.revision.0.to_string(),
+                "previous": entry.previous.0.to_string(),
+                "time": timestamp(entry.time),
+                "author": *entry.author,
+                "kind": kind(entry.kind),
+            })
+        })
+        .collect();
+    Ok(json!({ "oldest": edge(oldest), "newest": edge(newest), "revision": shown }))
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Client => "client",
+        Kind::Fact => "fact",
+        Kind::Passing => "passing",
+        Kind::Base => "base",
+    }
+}
+
+/// RFC 3339, in UTC.
+pub fn timestamp(time: std::time::SystemTime) -> String {
+    OffsetDateTime::from(time)
+        .replace_nanosecond(0)
+        .ok()
+        .and_then(|time| time.format(&Rfc3339).ok())
+        .unwrap_or_default()
+}
+
+fn between(from: &Snapshot, to: &Snapshot) -> Vec<Edit> {
+    edits_between(from.schema, Store::Config, &from.config.input, &to.config.input)
+}
+
+pub async fn difference(asked: Asked) -> Result<Value, Problems> {
+    let datastore = &asked.call.datastore;
+    let at = |name| asked.number(name).map(Revision);
+    let from = datastore.history().at(at("from").unwrap_or_default()).map_err(no_revision)?;
+    let to = match at("to") {
+        Some(to) => datastore.history().at(to).map_err(no_revision)?.snapshot.clone(),
+        None => datastore.snapshot(),
+    };
+    let edits = between(&from.snapshot, &to);
+    let name = format!("from {} to {}", from.revision.0, to.revision.0);
+    Ok(json!({ "edits": edits.len(), "patch": yang_patch(to.schema, &name, &edits) }))
+}
+
+pub async fn rollback(asked: Asked) -> Result<Value, Problems> {
+    let datastore = &asked.call.datastore;
+    let to = asked.number("to").map(Revision).unwrap_or_default();
+    let target = datastore.history().at(to).map_err(no_revision)?;
+    let mut attempt = 0;
+    loop {
+        let present = datastore.snapshot();
+        let edits = between(&present, &target.snapshot);
+        let count = edits.len();
+        let mut transaction = Transaction::new(&asked.call.user, edits);
+        transaction.base = Some(present.revision);
+        if asked.is("dry-run") {
+            let planned = datastore.plan(transaction).await?;
+            return Ok(json!({ "edits": count, "plan": plan::json(&planned) }));
+        }
+        attempt += 1;
+        match datastore.commit(transaction).await {
+            Ok(committed) => {
+                return Ok(json!({ "edits": count, "committed": committed.revision.0.to_string() }));
+            }
+            Err(DatastoreError::Conflict { .. }) if attempt < ATTEMPTS => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+pub async fn confirm(asked: Asked) -> Result<Value, Problems> {
+    let datastore = &asked.call.datastore;
+    let pending = waiting(&asked)?;
+    let schema = datastore.snapshot().schema;
+    let committed = datastore.commit(pending.confirmation(schema, &asked.call.user)?).await?;
+    Ok(json!({ "committed": committed.revision.0.to_string() }))
+}
+
+pub async fn cancel(asked: Asked) -> Result<Value, Problems> {
+    let pending = waiting(&asked)?;
+    let committed = actor::take_back(&asked.call.datastore, &pending, &asked.call.user).await?;
+    Ok(json!({ "committed": committed.revision.0.to_string() }))
+}
+
+/// The commit that is meant.
+fn waiting(asked: &Asked) -> Result<Pending, Problems> {
+    let mut all = confirm::pending(&asked.call.datastore.snapshot());
+    let names: Vec<String> = all.iter().map(|pending| pending.id.clone()).collect();
+    match asked.text("id") {
+        Some(id) => all.retain(|pending| pending.id == id),
+        None if all.len() > 1 => {
+            let message = format!("several commits wait; name one with id: {}", names.join(", "));
+            return Err(Problem::new("missing-element", message).into());
+        }
+        None => {}
+    }
+    all.pop().ok_or_else(|| {
+        let message = "no such commit waits to be confirmed; its time may have passed";
+        Problem::new("data-missing", message).with_status(StatusCode::NOT_FOUND).into()
+    })
+}
