@@ -71,15 +71,15 @@ fn kinds_types_and_keys_come_over() {
         panic!("uid is a string")
     };
     assert_eq!(*kind, StringKind::LowerCase);
-    assert!(patterns[0].0.is_match("ac092d9b-e9eb-bae2-eed8-74aca2b7fa9c"));
-    assert!(!patterns[0].0.is_match("ac092d9b"));
+    assert!(patterns[0].regex.is_match("ac092d9b-e9eb-bae2-eed8-74aca2b7fa9c"));
+    assert!(!patterns[0].regex.is_match("ac092d9b"));
     let Kind::Leaf { type_: Type::Enumeration(values), .. } =
         &node("/pod:coe/pods/interface/network-type").kind
     else {
         panic!("network-type is an enumeration")
     };
     assert_eq!(values.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["FLAT", "VLAN", "VXLAN", "GRE"]);
-    let Kind::Leaf { type_: Type::Uint { bits: 32, ranges }, .. } =
+    let Kind::Leaf { type_: Type::Uint { bits: 32, ranges, .. }, .. } =
         &node("/elan:elan-instances/elan-instance/mac-timeout").kind
     else {
         panic!("mac-timeout is a uint32")

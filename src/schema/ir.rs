@@ -176,21 +176,25 @@ pub enum Type {
     Int {
         bits: u8,
         ranges: Vec<RangeInclusive<i64>>,
+        says: Says,
     },
     /// uint8 to uint64.
     Uint {
         bits: u8,
         ranges: Vec<RangeInclusive<u64>>,
+        says: Says,
     },
     /// Scaled by 10^fraction_digits.
     Decimal64 {
         fraction_digits: u8,
         ranges: Vec<RangeInclusive<i64>>,
+        says: Says,
     },
-    /// Lengths are in characters; patterns are anchored, `true` in the second place is invert-match.
+    /// Lengths are in characters; `says` is about them.
     String {
         lengths: Vec<RangeInclusive<u64>>,
-        patterns: Vec<(regex::Regex, bool)>,
+        says: Says,
+        patterns: Vec<Pattern>,
         kind: StringKind,
     },
     Boolean,
@@ -202,6 +206,7 @@ pub enum Type {
     /// Lengths in bytes.
     Binary {
         lengths: Vec<RangeInclusive<u64>>,
+        says: Says,
     },
     /// Any identity derived from all of these bases.
     IdentityRef(Vec<IdentityId>),
@@ -216,6 +221,20 @@ pub enum Type {
         require_instance: bool,
     },
     Union(Vec<Type>),
+}
+
+/// The model's own words for a value outside of a range or length (`error-message`).
+pub type Says = Option<Arc<str>>;
+
+/// A `pattern` statement.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    /// Anchored.
+    pub regex: regex::Regex,
+    /// `modifier invert-match`.
+    pub inverted: bool,
+    /// The model's own words for a text that does not fit.
+    pub says: Says,
 }
 
 /// String typedefs of ietf-inet-types and ietf-yang-types whose canonical form is not the text as given.

@@ -18,9 +18,9 @@ pub fn of(schema: &Schema, type_: &Type) -> Value {
         }
         Type::String { lengths, patterns, .. } => {
             let mut all: Vec<Value> = Vec::new();
-            for (pattern, inverted) in patterns {
-                let told = json!({ "pattern": pattern.as_str() });
-                all.push(if *inverted { json!({ "not": told }) } else { told });
+            for pattern in patterns {
+                let told = json!({ "pattern": pattern.regex.as_str() });
+                all.push(if pattern.inverted { json!({ "not": told }) } else { told });
             }
             let mut json = json!({"type": "string"});
             if let [range] = &lengths[..] {

@@ -3,10 +3,18 @@
 use std::fmt::{Display, Write as _};
 use std::ops::RangeInclusive;
 
+use super::super::ir::Says;
 use super::scalar::{Raw, Rigour};
+use super::strings::said;
 
 /// int8 to int64.
-pub fn int(bits: u8, ranges: &[RangeInclusive<i64>], raw: Raw<'_>, rigour: Rigour) -> Result<i64, String> {
+pub fn int(
+    bits: u8,
+    ranges: &[RangeInclusive<i64>],
+    says: &Says,
+    raw: Raw<'_>,
+    rigour: Rigour,
+) -> Result<i64, String> {
     let number = match raw {
         Raw::Text(text) if quoted(bits, rigour) => text.parse().ok(),
         Raw::Uint(number) if bare(bits, rigour) => i64::try_from(number).ok(),
@@ -15,12 +23,22 @@ pub fn int(bits: u8, ranges: &[RangeInclusive<i64>], raw: Raw<'_>, rigour: Rigou
     };
     match number {
         Some(number) if ranges.iter().any(|range| range.contains(&number)) => Ok(number),
-        _ => Err(format!("{} is not an int{bits} in {}", raw.shown(), shown(ranges))),
+        number => Err(refused(
+            number.is_some(),
+            says,
+            format!("{} is not an int{bits} in {}", raw.shown(), shown(ranges)),
+        )),
     }
 }
 
 /// uint8 to uint64.
-pub fn uint(bits: u8, ranges: &[RangeInclusive<u64>], raw: Raw<'_>, rigour: Rigour) -> Result<u64, String> {
+pub fn uint(
+    bits: u8,
+    ranges: &[RangeInclusive<u64>],
+    says: &Says,
+    raw: Raw<'_>,
+    rigour: Rigour,
+) -> Result<u64, String> {
     let number = match raw {
         Raw::Text("-0") if quoted(bits, rigour) => Some(0),
         Raw::Text(text) if quoted(bits, rigour) => text.parse().ok(),
@@ -30,7 +48,11 @@ pub fn uint(bits: u8, ranges: &[RangeInclusive<u64>], raw: Raw<'_>, rigour: Rigo
     };
     match number {
         Some(number) if ranges.iter().any(|range| range.contains(&number)) => Ok(number),
-        _ => Err(format!("{} is not a uint{bits} in {}", raw.shown(), shown(ranges))),
+        number => Err(refused(
+            number.is_some(),
+            says,
+            format!("{} is not a uint{bits} in {}", raw.shown(), shown(ranges)),
+        )),
     }
 }
 
@@ -38,6 +60,7 @@ pub fn uint(bits: u8, ranges: &[RangeInclusive<u64>], raw: Raw<'_>, rigour: Rigo
 pub fn decimal(
     digits: u8,
     ranges: &[RangeInclusive<i64>],
+    says: &Says,
     raw: Raw<'_>,
     rigour: Rigour,
 ) -> Result<i64, String> {
@@ -50,14 +73,21 @@ pub fn decimal(
     };
     match number {
         Some(number) if ranges.iter().any(|range| range.contains(&number)) => Ok(number),
-        _ => {
+        number => {
             let ends = ranges
                 .iter()
                 .map(|range| decimal_text(*range.start(), digits)..=decimal_text(*range.end(), digits));
             let ends: Vec<_> = ends.collect();
-            Err(format!("{} is not a decimal64 of {digits} fraction digits in {}", raw.shown(), shown(&ends)))
+            let reason =
+                format!("{} is not a decimal64 of {digits} fraction digits in {}", raw.shown(), shown(&ends));
+            Err(refused(number.is_some(), says, reason))
         }
     }
+}
+
+/// The model's words are about numbers out of range, not about what is no number.
+fn refused(is_number: bool, says: &Says, reason: String) -> String {
+    if is_number { said(says, reason) } else { reason }
 }
 
 /// Sign, digits, and a point with more digits: nothing else, and no fraction digit that would be lost.

@@ -67,13 +67,14 @@ pub fn parse_raw(
         other => Err(format!("{} must be a JSON string", other.shown())),
     };
     match type_ {
-        Type::Int { bits, ranges } => number::int(*bits, ranges, raw, rigour).map(Value::Int),
-        Type::Uint { bits, ranges } => number::uint(*bits, ranges, raw, rigour).map(Value::Uint),
-        Type::Decimal64 { fraction_digits, ranges } => {
-            number::decimal(*fraction_digits, ranges, raw, rigour).map(Value::Decimal)
+        Type::Int { bits, ranges, says } => number::int(*bits, ranges, says, raw, rigour).map(Value::Int),
+        Type::Uint { bits, ranges, says } => number::uint(*bits, ranges, says, raw, rigour).map(Value::Uint),
+        Type::Decimal64 { fraction_digits, ranges, says } => {
+            number::decimal(*fraction_digits, ranges, says, raw, rigour).map(Value::Decimal)
         }
-        Type::String { lengths, patterns, kind } => {
-            strings::string(lengths, patterns, *kind, text()?).map(|text| Value::Text(Arc::from(&*text)))
+        Type::String { lengths, says, patterns, kind } => {
+            strings::string(lengths, says, patterns, *kind, text()?)
+                .map(|text| Value::Text(Arc::from(&*text)))
         }
         Type::Boolean => match raw {
             Raw::Bool(value) => Ok(Value::Bool(value)),
@@ -97,10 +98,10 @@ pub fn parse_raw(
             }
         }
         Type::Bits(names) => bits(names, text()?),
-        Type::Binary { lengths } => {
+        Type::Binary { lengths, says } => {
             let text = text()?;
             let bytes = STANDARD.decode(text).map_err(|error| format!("{text:?} is not base64: {error}"))?;
-            strings::length(lengths, bytes.len() as u64, "bytes")?;
+            strings::length(lengths, says, bytes.len() as u64, "bytes")?;
             Ok(Value::text(STANDARD.encode(bytes)))
         }
         Type::IdentityRef(bases) => identity(schema, module, bases, text()?, rigour).map(Value::Identity),

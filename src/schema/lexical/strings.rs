@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
-use super::super::ir::StringKind;
+use super::super::ir::{Pattern, Says, StringKind};
 
 /// Checks a string against its type and gives its canonical form.
 pub fn string<'a>(
     lengths: &[RangeInclusive<u64>],
-    patterns: &[(regex::Regex, bool)],
+    says: &Says,
+    patterns: &[Pattern],
     kind: StringKind,
     text: &'a str,
 ) -> Result<Cow<'a, str>, String> {
@@ -17,13 +18,13 @@ pub fn string<'a>(
         return Err(format!("character U+{:04X} may not stand in a string", bad as u32));
     }
     if !lengths.is_empty() {
-        length(lengths, text.chars().count() as u64, "characters")?;
+        length(lengths, says, text.chars().count() as u64, "characters")?;
     }
-    for (pattern, inverted) in patterns {
-        if pattern.is_match(text) == *inverted {
+    for Pattern { regex, inverted, says } in patterns {
+        if regex.is_match(text) == *inverted {
             let verb = if *inverted { "matches the excluded" } else { "does not match the" };
             let shown: String = text.chars().take(64).collect();
-            return Err(format!("{shown:?} {verb} pattern {}", unanchored(pattern.as_str())));
+            return Err(said(says, format!("{shown:?} {verb} pattern {}", unanchored(regex.as_str()))));
         }
     }
     canonical(kind, text).ok_or_else(|| format!("{text:?} is not {}", kind_name(kind)))
@@ -40,13 +41,21 @@ fn is_yang_char(c: char) -> bool {
 }
 
 /// Checks a length, in the unit named.
-pub fn length(lengths: &[RangeInclusive<u64>], length: u64, unit: &str) -> Result<(), String> {
+pub fn length(lengths: &[RangeInclusive<u64>], says: &Says, length: u64, unit: &str) -> Result<(), String> {
     if lengths.is_empty() || lengths.iter().any(|range| range.contains(&length)) {
         return Ok(());
     }
     let allowed: Vec<String> =
         lengths.iter().map(|range| format!("{}..{}", range.start(), range.end())).collect();
-    Err(format!("{length} {unit} long, but {} are allowed", allowed.join(" | ")))
+    Err(said(says, format!("{length} {unit} long, but {} are allowed", allowed.join(" | "))))
+}
+
+/// A reason, with the words that the model has for it before it.
+pub fn said(says: &Says, reason: String) -> String {
+    match says {
+        Some(says) => format!("{says} ({reason})"),
+        None => reason,
+    }
 }
 
 /// `None`: not of this kind after all.

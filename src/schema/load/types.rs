@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use yang5::ffi::{self, LY_DATA_TYPE};
 
 use super::LoadError;
-use super::raw::{self, read, sized, text};
+use super::raw::{self, read, sized, some_text, text};
 use super::walk::Walk;
-use crate::schema::ir::{StringKind, Type};
+use crate::schema::ir::{Pattern, Says, StringKind, Type};
 
 impl Walk {
     /// The type of a leaf; `unserved` makes an error that names the leaf.
@@ -34,6 +34,7 @@ impl Walk {
                 Type::Decimal64 {
                     fraction_digits: decimal.map_or(1, |decimal| decimal.fraction_digits),
                     ranges: or_all(raw::signed(range), i64::MIN..=i64::MAX),
+                    says: says(range),
                 }
             }
             LY_DATA_TYPE::LY_TYPE_STRING => {
@@ -44,10 +45,16 @@ impl Walk {
                     let expression = format!("^(?:{})$", text(pattern.expr));
                     let regex =
                         regex::Regex::new(&expression).map_err(|error| unserved(error.to_string()))?;
-                    patterns.push((regex, pattern.inverted() != 0));
+                    let (inverted, says) = (pattern.inverted() != 0, some_text(pattern.emsg));
+                    patterns.push(Pattern { regex, inverted, says });
                 }
-                let lengths = raw::unsigned(string.map_or(std::ptr::null_mut(), |string| string.length));
-                Type::String { lengths: or_all(lengths, 0..=u64::MAX), patterns, kind: string_kind(name) }
+                let length = string.map_or(std::ptr::null_mut(), |string| string.length);
+                Type::String {
+                    lengths: or_all(raw::unsigned(length), 0..=u64::MAX),
+                    says: says(length),
+                    patterns,
+                    kind: string_kind(name),
+                }
             }
             LY_DATA_TYPE::LY_TYPE_BOOL => Type::Boolean,
             LY_DATA_TYPE::LY_TYPE_EMPTY => Type::Empty,
@@ -56,7 +63,7 @@ impl Walk {
             LY_DATA_TYPE::LY_TYPE_BINARY => {
                 let length =
                     read(raw.cast::<ffi::lysc_type_bin>()).map_or(std::ptr::null_mut(), |type_| type_.length);
-                Type::Binary { lengths: or_all(raw::unsigned(length), 0..=u64::MAX) }
+                Type::Binary { lengths: or_all(raw::unsigned(length), 0..=u64::MAX), says: says(length) }
             }
             LY_DATA_TYPE::LY_TYPE_IDENT => {
                 let bases = read(raw.cast::<ffi::lysc_type_identityref>())
@@ -100,11 +107,17 @@ fn number_range(raw: *const ffi::lysc_type) -> *const ffi::lysc_range {
 
 fn int(raw: *const ffi::lysc_type, bits: u8) -> Type {
     let all = i64::MIN >> (64 - bits)..=i64::MAX >> (64 - bits);
-    Type::Int { bits, ranges: or_all(raw::signed(number_range(raw)), all) }
+    let range = number_range(raw);
+    Type::Int { bits, ranges: or_all(raw::signed(range), all), says: says(range) }
 }
 
 fn uint(raw: *const ffi::lysc_type, bits: u8) -> Type {
-    Type::Uint { bits, ranges: or_all(raw::unsigned(number_range(raw)), 0..=u64::MAX >> (64 - bits)) }
+    let range = number_range(raw);
+    Type::Uint { bits, ranges: or_all(raw::unsigned(range), 0..=u64::MAX >> (64 - bits)), says: says(range) }
+}
+
+fn says(range: *const ffi::lysc_range) -> Says {
+    read(range).and_then(|range| some_text(range.emsg))
 }
 
 fn or_all<T>(ranges: Vec<RangeInclusive<T>>, all: RangeInclusive<T>) -> Vec<RangeInclusive<T>> {

@@ -119,7 +119,7 @@ fn texts(schema: &'static Schema, type_: &'static Type) -> BoxedStrategy<String>
         Type::Decimal64 { .. } => {
             (-99i32..100, 0u8..10).prop_map(|(whole, tenth)| format!("{whole}.{tenth}")).boxed()
         }
-        Type::String { patterns, kind, lengths } => strings(patterns, *kind, lengths),
+        Type::String { patterns, kind, lengths, .. } => strings(patterns, *kind, lengths),
         Type::Boolean => select(vec!["true".to_owned(), "false".to_owned()]).boxed(),
         Type::Empty => Just(String::new()).boxed(),
         Type::Enumeration(names) => {
@@ -152,7 +152,7 @@ fn texts(schema: &'static Schema, type_: &'static Type) -> BoxedStrategy<String>
 }
 
 fn strings(
-    patterns: &'static [(regex::Regex, bool)],
+    patterns: &'static [Pattern],
     kind: StringKind,
     lengths: &[std::ops::RangeInclusive<u64>],
 ) -> BoxedStrategy<String> {
@@ -165,9 +165,9 @@ fn strings(
         StringKind::Ipv6Prefix => return (v6, 0..=128u8).prop_map(|(a, bits)| format!("{a}/{bits}")).boxed(),
         StringKind::Plain | StringKind::LowerCase => {}
     }
-    let positive = patterns.iter().find(|(_, inverted)| !inverted);
-    if let Some((pattern, _)) = positive {
-        let bare = pattern.as_str().trim_start_matches("^(?:").trim_end_matches(")$").to_owned();
+    let positive = patterns.iter().find(|pattern| !pattern.inverted);
+    if let Some(pattern) = positive {
+        let bare = pattern.regex.as_str().trim_start_matches("^(?:").trim_end_matches(")$").to_owned();
         if let Ok(strategy) = string_regex(&bare) {
             return strategy.prop_map(|text| text.chars().take(200).collect()).boxed();
         }

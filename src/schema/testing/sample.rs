@@ -12,8 +12,12 @@ pub fn sample() -> &'static Schema {
 }
 
 fn text(kind: StringKind, patterns: &[&str]) -> Type {
-    let regex = |pattern: &&str| (regex::Regex::new(&format!("^(?:{pattern})$")).expect("a pattern"), false);
-    Type::String { lengths: vec![], patterns: patterns.iter().map(regex).collect(), kind }
+    let regex = |pattern: &&str| Pattern {
+        regex: regex::Regex::new(&format!("^(?:{pattern})$")).expect("a pattern"),
+        inverted: false,
+        says: None,
+    };
+    Type::String { lengths: vec![], patterns: patterns.iter().map(regex).collect(), says: None, kind }
 }
 
 fn plain() -> Type {
@@ -32,7 +36,7 @@ fn ipv4() -> Type {
 }
 
 fn uint(bits: u8) -> Type {
-    Type::Uint { bits, ranges: vec![0..=u64::MAX >> (64 - bits)] }
+    Type::Uint { bits, ranges: vec![0..=u64::MAX >> (64 - bits)], says: None }
 }
 
 fn make() -> &'static Schema {
@@ -54,15 +58,19 @@ fn make() -> &'static Schema {
     b.leaf(pods, "network-type", Type::Enumeration(vec![("FLAT".into(), 0), ("VXLAN".into(), 7)]));
     b.leaf(pods, "segmentation-id", uint(32));
     b.leaf(pods, "dpn-id", uint(64));
-    b.leaf(pods, "small", Type::Int { bits: 8, ranges: vec![-100..=-1, 5..=100] });
-    b.leaf(pods, "large", Type::Int { bits: 64, ranges: vec![i64::MIN..=i64::MAX] });
-    b.leaf(pods, "ratio", Type::Decimal64 { fraction_digits: 2, ranges: vec![-100_000..=100_000] });
+    b.leaf(pods, "small", Type::Int { bits: 8, ranges: vec![-100..=-1, 5..=100], says: None });
+    b.leaf(pods, "large", Type::Int { bits: 64, ranges: vec![i64::MIN..=i64::MAX], says: None });
+    b.leaf(
+        pods,
+        "ratio",
+        Type::Decimal64 { fraction_digits: 2, ranges: vec![-100_000..=100_000], says: None },
+    );
     b.leaf(pods, "flags", Type::Bits(vec![("up".into(), 0), ("running".into(), 3), ("last".into(), 63)]));
     let enabled = b.leaf(pods, "enabled", Type::Boolean);
     let Kind::Leaf { default, .. } = &mut b.node(enabled).kind else { unreachable!() };
     *default = Some("true".into());
     b.leaf(pods, "nothing", Type::Empty);
-    b.leaf(pods, "blob", Type::Binary { lengths: vec![0..=8] });
+    b.leaf(pods, "blob", Type::Binary { lengths: vec![0..=8], says: None });
     b.leaf(pods, "kind", Type::IdentityRef(vec![transport]));
     b.leaf(pods, "prefix", text(StringKind::Ipv4Prefix, &["[0-9.]+/[0-9]{1,2}"]));
     b.leaf(pods, "prefix6", text(StringKind::Ipv6Prefix, &["[0-9a-fA-F:.]+/[0-9]{1,3}"]));
@@ -79,7 +87,7 @@ fn make() -> &'static Schema {
     b.leaf(
         pods,
         "short",
-        Type::String { lengths: vec![1..=3, 5..=5], patterns: vec![], kind: StringKind::Plain },
+        Type::String { lengths: vec![1..=3, 5..=5], patterns: vec![], says: None, kind: StringKind::Plain },
     );
     b.leaf_list(pods, "tags", plain(), false);
     b.leaf_list(pods, "order", uint(16), true);

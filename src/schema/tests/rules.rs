@@ -150,6 +150,15 @@ fn models_own_messages_are_quoted() {
     let error = errors.iter().find(|error| error.path == "/rules:must/low").unwrap();
     assert!(error.message.contains("low is above high"), "{error}");
     assert_eq!(error.app_tag.as_deref(), Some("upside-down"));
+    let refused = |leaf: &str, value: Json| {
+        let text = json!({"rules:pick": {}, "rules:must": {leaf: value}}).to_string();
+        codec::parse(*RULES, None, text.as_bytes(), Mode::Strict).unwrap_err().0.remove(0).message
+    };
+    assert!(refused("low", json!(5)).contains("one to four, please"));
+    assert!(!refused("low", json!("x")).contains("one to four, please"));
+    let text = br#"{"rules:pick": {"which": "x"}}"#;
+    let errors = codec::parse(*RULES, None, text, Mode::Strict).unwrap_err();
+    assert!(errors.to_string().contains("a letter of the first four"), "{errors}");
 }
 
 #[test]

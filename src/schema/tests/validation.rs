@@ -172,7 +172,7 @@ fn conditions_are_evaluated_as_xpath_says() {
         let mut builder = Builder::new();
         let module = builder.module("m", "m");
         let top = builder.container(None, module, "top");
-        let range = Type::Uint { bits: 8, ranges: vec![0..=255] };
+        let range = Type::Uint { bits: 8, ranges: vec![0..=255], says: None };
         use super::super::Type;
         let n = builder.leaf(top, "n", range);
         let name = builder.leaf(top, "name", Type::Boolean);
