@@ -251,3 +251,35 @@ fn a_commit_is_confirmed_or_cancelled_by_rpc() {
     }
     assert_eq!(config(&server), kept);
 }
+
+#[test]
+fn a_commit_that_ran_out_while_nobody_was_there_is_taken_back_at_the_start() {
+    use coeus::datastore::journal::MemoryJournal;
+    use coeus::datastore::{NullEngine, actor};
+    use coeus::revisions::confirm;
+    let journal = MemoryJournal::default();
+    let start = || actor::start(builtin(), Box::new(journal.clone()), Box::new(NullEngine)).unwrap().handle;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let path = DataPath::parse_rfc8040(builtin(), &format!("pod:coe/pods={P1}")).unwrap();
+    let body = pod(P1, "p1", "10.0.0.10");
+    let node = yang_json::parse_resource(builtin(), &path, body.as_bytes(), yang_json::Mode::Strict).unwrap();
+    let there = |handle: &coeus::datastore::Handle| handle.snapshot().written(Store::Config, &path).is_some();
+
+    let handle = start();
+    let transaction = Transaction::new("admin", vec![Edit::put(Store::Config, path.clone(), node)]);
+    let until = std::time::SystemTime::now();
+    let guarded = confirm::guarded(&handle.snapshot(), transaction, "c1", until).unwrap().unwrap();
+    handle.commit_blocking(guarded).unwrap();
+    assert!(there(&handle));
+    runtime.block_on(handle.stop());
+
+    let handle = start();
+    assert!(there(&handle) && confirm::pending(&handle.snapshot()).len() == 1);
+    runtime.spawn(coeus::revisions::actor::run(handle.clone()));
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while there(&handle) {
+        assert!(std::time::Instant::now() < deadline, "it is not taken back");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(confirm::pending(&handle.snapshot()).is_empty());
+}

@@ -65,14 +65,20 @@ impl Server {
     /// A server with the renderers behind it.
     pub fn network() -> Server {
         let engine = coeus::renderers::Engine::new(builtin(), Box::new(|_, _| {}));
-        Server::with_engine(builtin(), Box::new(engine))
+        let mut operations = Operations::default();
+        coeus::northbound::rpcs::register(builtin(), &mut operations);
+        Server::with_engine(builtin(), Box::new(engine), operations)
     }
 
     fn of(schema: &'static Schema) -> Server {
-        Server::with_engine(schema, Box::new(NullEngine))
+        Server::with_engine(schema, Box::new(NullEngine), operations(schema))
     }
 
-    fn with_engine(schema: &'static Schema, engine: Box<dyn coeus::datastore::Engine>) -> Server {
+    fn with_engine(
+        schema: &'static Schema,
+        engine: Box<dyn coeus::datastore::Engine>,
+        operations: Operations,
+    ) -> Server {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let started = actor::start(schema, Box::new(MemoryJournal::default()), engine).unwrap();
@@ -82,7 +88,7 @@ impl Server {
         runtime.spawn(coeus::revisions::actor::run(started.handle.clone()));
         let mut app = App::new(started.handle.clone(), Accounts::admin("secret").unwrap());
         app.limits.body = 1 << 20;
-        app.operations = operations(schema).into();
+        app.operations = operations.into();
         runtime.spawn(serve(listener, None, app, std::future::pending()));
         Server { address, datastore: started.handle, _runtime: runtime }
     }
@@ -171,7 +177,6 @@ fn unchunked(mut rest: &[u8]) -> (Vec<u8>, usize) {
 /// The operations of the module `lab`.
 fn operations(schema: &'static Schema) -> Operations {
     let mut operations = Operations::default();
-    coeus::northbound::rpcs::register(schema, &mut operations);
     let (Some(echo), Some(ping)) = (schema.rpc("lab", "echo"), schema.rpc("lab", "ping")) else {
         return operations;
     };
