@@ -33,6 +33,8 @@ pub mod southbound;
 
 /// Floor 2: users, passwords, tokens.
 pub mod accounts;
+/// Floor 1: records of writes and of refused logins.
+pub mod audit;
 
 /// Floor 6: everything that writes configuration.
 pub mod northbound;

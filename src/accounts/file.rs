@@ -185,7 +185,11 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         assert!(File::change(folder.path(), |_| Err::<(), _>("no".into())).is_err());
         assert!(
-            File::change(folder.path(), |file| Ok(file.users.clear())).is_err(),
+            File::change(folder.path(), |file| {
+                file.users.clear();
+                Ok(())
+            })
+            .is_err(),
             "a token without its user"
         );
         assert_eq!(File::read(folder.path()).unwrap(), wanted);

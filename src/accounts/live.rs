@@ -377,7 +377,11 @@ mod tests {
         {
             assert_eq!(name(&accounts, &format!("Bearer {text}"), now).as_deref(), who, "{text}");
         }
-        File::change(folder.path(), |file| Ok(file.tokens.clear())).unwrap();
+        File::change(folder.path(), |file| {
+            file.tokens.clear();
+            Ok(())
+        })
+        .unwrap();
         assert_eq!(name(&accounts, "Bearer forever", now + 2 * GLANCE), None);
     }
 

@@ -34,8 +34,17 @@ impl Throttle {
         (passed < self.window && *count >= self.tries).then(|| self.window - passed)
     }
 
-    /// Counts a refused login. True: it was the last one that is answered.
-    pub fn failed(&self, from: IpAddr, now: Instant) -> bool {
+    /// Whether an address that has to wait is to be told of in records: once a window.
+    pub fn is_news(&self, from: IpAddr) -> bool {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((count, _)) = failures.get_mut(&from) else { return false };
+        let news = *count == self.tries;
+        *count = count.saturating_add(1);
+        news
+    }
+
+    /// Counts a refused login.
+    pub fn failed(&self, from: IpAddr, now: Instant) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = |since: &Instant| now.saturating_duration_since(*since);
         if failures.len() >= REMEMBERED && !failures.contains_key(&from) {
@@ -50,9 +59,7 @@ impl Throttle {
             *entry = (0, now);
         }
         entry.0 += 1;
-        let last = entry.0 == self.tries;
         self.remembered.store(failures.len(), Ordering::Relaxed);
-        last
     }
 
     /// A login that worked clears what was before.
@@ -75,7 +82,8 @@ mod tests {
         let throttle = Throttle::new(3, Duration::from_secs(60));
         let (from, other) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
         let now = Instant::now();
-        assert_eq!([0; 3].map(|_| throttle.failed(from, now)), [false, false, true]);
+        (0..3).for_each(|_| throttle.failed(from, now));
+        assert_eq!([0; 2].map(|_| throttle.is_news(from)), [true, false]);
         assert_eq!(throttle.wait(from, now + Duration::from_secs(20)), Some(Duration::from_secs(40)));
         assert_eq!(throttle.wait(other, now), None);
         assert_eq!(throttle.wait(from, now + throttle.window), None);

@@ -15,8 +15,9 @@ use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
 use crate::accounts::{self, Accounts, Throttle};
+use crate::audit::Audit;
 use crate::datastore::journal::SledJournal;
-use crate::datastore::{self, Handle, Transaction};
+use crate::datastore::{self, Edit, Handle, Store, Transaction};
 use crate::dhcp;
 use crate::net::Dpid;
 use crate::northbound::http::tls;
@@ -25,7 +26,7 @@ use crate::northbound::rpcs;
 use crate::programmer::{Programmers, object_edits};
 use crate::renderers::Engine;
 use crate::revisions;
-use crate::schema;
+use crate::schema::{self, DataPath, Node, Value};
 use crate::southbound::{openflow, ovsdb};
 
 /// Switches whose status waits to be shown; a switch waits once.
@@ -36,6 +37,10 @@ const CONNECTS: usize = 64;
 const PUNTS: usize = 1024;
 /// How long running requests and the last commits may take at the end.
 const DEADLINE: Duration = Duration::from_secs(10);
+/// Bytes of an audit file before it is set aside.
+const AUDIT: u64 = 16 << 20;
+/// Counts of refused accesses are shown so often.
+const DENIALS_PAUSE: Duration = Duration::from_millis(500);
 /// Status changes that come closer together than this are shown as one.
 const REPORT_PAUSE: Duration = Duration::from_millis(20);
 
@@ -50,6 +55,8 @@ pub enum StartError {
     Journal(#[from] datastore::journal::JournalError),
     #[error(transparent)]
     Accounts(#[from] accounts::FileError),
+    #[error("{path}: the audit file cannot be opened: {reason}")]
+    Audit { path: std::path::PathBuf, reason: std::io::Error },
     #[error(transparent)]
     Tls(#[from] tls::TlsError),
     #[error(transparent)]
@@ -163,11 +170,15 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     }
     let mut operations = restconf::Operations::default();
     rpcs::register(schema, &mut operations);
+    let audit = Audit::open(&settings.data_dir, AUDIT)
+        .map_err(|reason| StartError::Audit { path: settings.data_dir.clone(), reason })?;
     let app = App {
         limits: settings.limits.clone(),
+        audit: Arc::new(audit),
         operations: Arc::new(operations),
         ..App::new(datastore.clone(), first.accounts)
     };
+    tasks.push(tokio::spawn(show_denials(datastore.clone())));
     let mut northbound = vec![tokio::spawn(restconf::serve(
         restconf_listener,
         Some(tls.config),
@@ -215,6 +226,29 @@ async fn listen(what: &'static str, address: &str) -> Result<TcpListener, StartE
         address: address.to_owned(),
         reason,
     })
+}
+
+/// Shows in the operational datastore how often access was refused (RFC 8341 section 3.5).
+async fn show_denials(datastore: Handle) {
+    let schema = datastore.snapshot().schema;
+    let Some(nacm) = schema.child(None, Some("ietf-netconf-acm"), "nacm") else { return };
+    let mut shown = None;
+    loop {
+        let counts = datastore.denials().counts();
+        if shown != Some(counts) {
+            let leaf = |(name, count): (&str, u32)| {
+                let leaf = schema.child(Some(nacm), None, name)?;
+                let path = DataPath::root().child(nacm).child(leaf);
+                Some(Edit::put(Store::Operational, path, Node::Leaf(Value::Uint(count.into()))))
+            };
+            let edits = counts.into_iter().filter_map(leaf).collect();
+            match datastore.commit(Transaction::passing("access", edits)).await {
+                Ok(_) => shown = Some(counts),
+                Err(error) => warn!(%error, "refused accesses could not be counted"),
+            }
+        }
+        tokio::time::sleep(DENIALS_PAUSE).await;
+    }
 }
 
 /// Where a listener really listens.

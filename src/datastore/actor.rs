@@ -1,6 +1,7 @@
 //! The single writer: a thread that takes transactions in order, journals a group of them with one fdatasync, and only
 //! then shows and acknowledges them. Readers take the published snapshot and never wait.
 
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,7 +17,9 @@ use super::{
     Committed, Core, DatastoreError, Engine, Entry, History, Kind, Limits, Planned, Question, Recovered,
     RecoveryError, Revision, Snapshot, Transaction, checkpoint_parts, recover, wants_checkpoint,
 };
-use crate::schema::Schema;
+use crate::access::{self, Denials, Gatekeeper, Grants, Identity};
+use crate::audit::Audit;
+use crate::schema::{DataPath, Schema};
 
 /// Transactions that wait before a sender waits too.
 const INBOX: usize = 1024;
@@ -38,6 +41,19 @@ pub struct Handle {
     revision: watch::Receiver<Revision>,
     times: Arc<Mutex<Times>>,
     history: Arc<History>,
+    access: Arc<Gatekeeper>,
+    /// `None`: the program itself.
+    acting: Option<Acting>,
+}
+
+/// A user behind a [`Handle`].
+#[derive(Clone)]
+struct Acting {
+    user: Arc<Identity>,
+    from: Option<SocketAddr>,
+    audit: Arc<Audit>,
+    /// What the user may see of the newest revision that was asked for.
+    seen: Arc<Mutex<Option<Arc<Snapshot>>>>,
 }
 
 /// A datastore that is running, and what its recovery found.
@@ -91,6 +107,7 @@ pub fn start_with(
     let (shown, revision) = watch::channel(core.snapshot.revision);
     let (inbox, messages) = mpsc::channel(INBOX);
     let times = Arc::new(Mutex::new(Times::new(core.snapshot.revision, SystemTime::now())));
+    let access = core.access.clone();
     let mut writer = Writer {
         core,
         journal,
@@ -108,7 +125,11 @@ pub fn start_with(
     std::thread::Builder::new().name("datastore".into()).spawn(move || writer.run(messages)).map_err(
         |error| super::journal::JournalError::Io { path: "thread".into(), reason: error.to_string() },
     )?;
-    Ok(Started { handle: Handle { inbox, published, revision, times, history }, records, repairs })
+    Ok(Started {
+        handle: Handle { inbox, published, revision, times, history, access, acting: None },
+        records,
+        repairs,
+    })
 }
 
 impl Handle {
@@ -117,9 +138,66 @@ impl Handle {
     /// # Errors
     /// When it is impossible; then nothing of it happened.
     pub async fn commit(&self, transaction: Transaction) -> Result<Committed, DatastoreError> {
+        let Some(acting) = &self.acting else { return self.send(transaction).await };
+        let schema = self.published.load().schema;
+        let paths: Vec<String> = transaction.edits.iter().map(|edit| edit.path.display(schema)).collect();
+        let outcome = self.send(self.bound(transaction)).await;
+        let result = outcome.as_ref().map(|done| done.revision.0).map_err(ToString::to_string);
+        acting.audit.write(&acting.user.name, acting.from, &paths, result);
+        outcome
+    }
+
+    async fn send(&self, transaction: Transaction) -> Result<Committed, DatastoreError> {
         let (reply, answer) = oneshot::channel();
         self.inbox.send(Message::Commit { transaction, reply }).await.map_err(|_| DatastoreError::Stopped)?;
         answer.await.map_err(|_| DatastoreError::Stopped)?
+    }
+
+    /// The same datastore with the rights of a user: reads leave out what may not be read, writes are refused where they are
+    /// not permitted, and each is recorded (RFC 8341).
+    #[must_use]
+    pub fn as_user(&self, user: Arc<Identity>, from: Option<SocketAddr>, audit: Arc<Audit>) -> Handle {
+        let acting = Acting { user, from, audit, seen: Arc::default() };
+        Handle { acting: Some(acting), ..self.clone() }
+    }
+
+    /// The transaction with the user whose rights bound it.
+    fn bound(&self, transaction: Transaction) -> Transaction {
+        match &self.acting {
+            Some(acting) => Transaction { user: Some(acting.user.clone()), ..transaction },
+            None => transaction,
+        }
+    }
+
+    /// Whether an operation (an RPC or action by its path) may be invoked.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn may_invoke(&self, path: &DataPath) -> Result<(), DatastoreError> {
+        let snapshot = self.published.load();
+        let Some(grants) = self.grants(&snapshot) else { return Ok(()) };
+        grants.decide(snapshot.schema, &path.steps, access::Operation::Exec).map_err(|denial| {
+            self.access.denials.operation();
+            DatastoreError::Denied(denial)
+        })
+    }
+
+    /// How often something was refused.
+    pub fn denials(&self) -> &Denials {
+        &self.access.denials
+    }
+
+    fn grants(&self, snapshot: &Snapshot) -> Option<Arc<Grants>> {
+        let user = &self.acting.as_ref()?.user;
+        self.access.grants(snapshot.schema, &snapshot.config.input, user)
+    }
+
+    /// What the user behind this handle may see of a state; the state itself where that is all of it.
+    pub fn readable(&self, snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
+        match self.grants(&snapshot) {
+            Some(grants) => Arc::new(snapshot.readable(&grants)),
+            None => snapshot,
+        }
     }
 
     /// The same for callers outside of tokio.
@@ -127,6 +205,7 @@ impl Handle {
     /// # Errors
     /// As [`Handle::commit`].
     pub fn commit_blocking(&self, transaction: Transaction) -> Result<Committed, DatastoreError> {
+        let transaction = self.bound(transaction);
         let (reply, answer) = oneshot::channel();
         self.inbox
             .blocking_send(Message::Commit { transaction, reply })
@@ -139,6 +218,7 @@ impl Handle {
     /// # Errors
     /// As [`Handle::commit`] would have.
     pub async fn plan(&self, transaction: Transaction) -> Result<Planned, DatastoreError> {
+        let transaction = self.bound(transaction);
         let (reply, answer) = oneshot::channel();
         self.inbox.send(Message::Plan { transaction, reply }).await.map_err(|_| DatastoreError::Stopped)?;
         answer.await.map_err(|_| DatastoreError::Stopped)?
@@ -161,7 +241,13 @@ impl Handle {
 
     /// The newest durable state.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.published.load_full()
+        let newest = self.published.load_full();
+        let Some(acting) = &self.acting else { return newest };
+        let mut seen = acting.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*seen {
+            Some(seen) if seen.revision == newest.revision => seen.clone(),
+            _ => seen.insert(self.readable(newest)).clone(),
+        }
     }
 
     /// Tells of every new revision; a slow reader sees the newest only.

@@ -10,6 +10,7 @@ use super::{
     Change, Commit, DatastoreError, DerivedEdit, Edit, Engine, IdChange, Operation, Question, Report,
     Revision, Snapshot, Store, Transaction,
 };
+use crate::access::Gatekeeper;
 use crate::schema::{
     DataPath, Index, Parents, diff, merge_layers, reposition, stamp_since, tree, validate_with,
 };
@@ -28,6 +29,7 @@ pub struct Core {
     index: Index,
     /// Highest revision whose changes `recent` no longer holds.
     forgotten: u64,
+    pub(super) access: Arc<Gatekeeper>,
 }
 
 /// A point to return to when the journal refuses a batch.
@@ -83,6 +85,7 @@ impl Core {
             recent: VecDeque::new(),
             index: Index::default(),
             forgotten,
+            access: Arc::default(),
         };
         core.restore(now);
         core
@@ -168,6 +171,7 @@ impl Core {
 
     /// The candidate state, validated but for what the engine checks.
     fn prepare(&mut self, transaction: &Transaction) -> Result<Prepared, DatastoreError> {
+        let grants = self.may_try(transaction)?;
         self.conflicts(transaction)?;
         if let Some(broken) = transaction.preconditions.iter().find(|wanted| !wanted.holds(&self.snapshot)) {
             return Err(DatastoreError::Precondition { path: self.path(&broken.path) });
@@ -176,6 +180,7 @@ impl Core {
         let (mut after, created) = edited(&before, &transaction.edits)?;
         let changes = changes(&before, &after);
         if !changes.is_empty() {
+            self.may_change(grants.as_deref(), &before, &after, &changes)?;
             self.validate(&after, &changes)?;
             after.revision = Revision(before.revision.0 + 1);
             for store in [Store::Config, Store::Operational] {
@@ -190,6 +195,7 @@ impl Core {
     /// What need not outlive the process goes into the derived layer: it is neither journalled nor rendered from. A
     /// rolled back batch takes it along; its writers report again.
     fn apply_passing(&mut self, transaction: &Transaction) -> Result<Committed, DatastoreError> {
+        self.may_pass(transaction)?;
         let mut after = self.snapshot.clone();
         for edit in &transaction.edits {
             let schema = after.schema;

@@ -1,4 +1,5 @@
 use super::{Refusal, Revision};
+use crate::access::Denial;
 use crate::schema::{TreeError, ValidationError};
 
 /// Why a transaction was not carried out. Nothing of it happened.
@@ -25,6 +26,9 @@ pub enum DatastoreError {
     AtEdit { number: usize, error: Box<DatastoreError> },
     #[error("{message}")]
     Refused { path: String, tag: &'static str, message: String },
+    /// RFC 8341.
+    #[error("{0}")]
+    Denied(Denial),
     #[error(
         "the change could not be made durable ({reason}); nothing was changed, free the disk and try again"
     )]

@@ -4,6 +4,7 @@
 //! (recomputed, never journalled). Reads see the two merged.
 
 pub mod actor;
+mod allowed;
 mod commit;
 mod core;
 mod edits;
@@ -32,6 +33,7 @@ pub use recovery::{Recovered, RecoveryError, checkpoint_parts, recover, to_json,
 
 use std::sync::Arc;
 
+use crate::access::Identity;
 use crate::schema::{DataPath, Fields, Node, Position, Schema};
 
 /// Which datastore (RFC 8342 terms: running and operational).
@@ -83,6 +85,8 @@ pub struct Transaction {
     pub preconditions: Vec<Precondition>,
     /// Who asks: a user name, or an actor such as `ovsdb` or `dhcp`.
     pub author: Arc<str>,
+    /// The user whose rights bound it; `None` for actors of the program. [`Handle::as_user`] sets it.
+    pub user: Option<Arc<Identity>>,
     /// False for what need not outlive the process (counters, connection state): it is not journalled.
     pub durable: bool,
 }
@@ -130,6 +134,7 @@ impl Transaction {
             edits,
             preconditions: Vec::new(),
             author: Arc::from(author.as_ref()),
+            user: None,
             durable: true,
         }
     }

@@ -43,6 +43,8 @@ pub struct Schema {
     /// Children by parent (`None`: top level) and local name, operations and notifications included; more than one
     /// module may use a name.
     pub by_name: HashMap<(Option<SchemaId>, Arc<str>), Vec<SchemaId>>,
+    /// Nodes that bear `nacm:default-deny-write` or `nacm:default-deny-all` (RFC 8341).
+    pub default_deny: HashMap<SchemaId, DefaultDeny>,
     /// must, when, leafref and unique, compiled by [`Schema::rules`]; starts as `OnceLock::new()`.
     pub rules: OnceLock<Rules>,
 }
@@ -313,4 +315,13 @@ impl Schema {
         }
         parent.unwrap_or_else(|| panic!("{path:?} names no node"))
     }
+}
+
+/// What a model says about access where no rule does (the extensions of RFC 8341). The later is the stricter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum DefaultDeny {
+    /// `nacm:default-deny-write`.
+    Write,
+    /// `nacm:default-deny-all`.
+    All,
 }

@@ -60,8 +60,8 @@ pub use body::{BodyError, BodyErrorKind, BodyErrors};
 pub use data::{Entries, Fields, Key, List, Node};
 pub use diff::{Difference, diff};
 pub use ir::{
-    CaseId, Choice, Identity, IdentityId, Kind, Module, ModuleId, Must, Pattern, Says, Schema, SchemaId,
-    SchemaNode, StringKind, Type, When,
+    CaseId, Choice, DefaultDeny, Identity, IdentityId, Kind, Module, ModuleId, Must, Pattern, Says, Schema,
+    SchemaId, SchemaNode, StringKind, Type, When,
 };
 pub use load::{LoadError, builtin, load, load_with};
 pub use merge::{get_merged, merge_layers};

@@ -140,6 +140,7 @@ impl From<DatastoreError> for Problems {
             DatastoreError::DerivedOwned { path, .. } => Problem::new("resource-denied", message).at(path),
             DatastoreError::Tree(error) => error.into(),
             DatastoreError::Invalid(errors) => return errors.into(),
+            DatastoreError::Denied(denial) => Problem::new("access-denied", message).at(denial.path),
             DatastoreError::Conflict { path, .. } => Problem::new("in-use", message).at(path),
             DatastoreError::AtEdit { error, .. } => return (*error).into(),
             DatastoreError::Precondition { path } => Problem::new("operation-failed", message).at(path),

@@ -37,6 +37,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower_http::timeout::TimeoutError;
 
 use crate::accounts::Accounts;
+use crate::audit::Audit;
 use crate::datastore::Handle;
 use crate::northbound::http::Limits;
 
@@ -47,6 +48,7 @@ pub struct App {
     pub accounts: Arc<Accounts>,
     pub readiness: Readiness,
     pub operations: Arc<Operations>,
+    pub audit: Arc<Audit>,
     pub limits: Limits,
 }
 
@@ -57,6 +59,7 @@ impl App {
             accounts: Arc::new(accounts),
             readiness: Readiness::default(),
             operations: Arc::default(),
+            audit: Arc::new(Audit::untold()),
             limits: Limits::default(),
         }
     }

@@ -107,6 +107,7 @@ async fn invoke(
         _ => return Err(answer::not_allowed(&parts.method, METHODS)),
     }
     query::none(parts.uri.query())?;
+    app.datastore.may_invoke(&path)?;
     let media = media::of_answer(&parts.headers, face)?;
     let schema = app.datastore.snapshot().schema;
     let Some((operation, handler)) =

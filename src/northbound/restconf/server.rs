@@ -89,6 +89,10 @@ async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
         Ok(user) => user,
         Err(refusal) => return refusal.answer(app, face),
     };
+    let app = &App {
+        datastore: app.datastore.as_user(user.clone(), Some(peer.address), app.audit.clone()),
+        ..app.clone()
+    };
     let user = &*user.name;
     let outcome = match routes::target(app, path) {
         Err(problems) => Err(problems),
@@ -125,10 +129,23 @@ async fn login(app: &App, peer: &Peer, headers: &HeaderMap) -> Result<Arc<Identi
         let checked = tokio::task::spawn_blocking(move || accounts.check(check, Instant::now())).await;
         login = checked.unwrap_or(Login::Challenge(None));
     }
+    let refused = |name: Option<&str>, reason| app.audit.refused(name, peer.address, reason);
     match login {
         Login::User(user) => Ok(user),
-        Login::Wait(time) => Err(Refusal::Wait(time)),
-        Login::Challenge(_) | Login::Check(_) => Err(Refusal::Challenge),
+        Login::Wait(time) => {
+            if app.accounts.throttle.is_news(peer.address.ip()) {
+                refused(None, "too many refused logins; the next ones are not recorded until it is over");
+            }
+            Err(Refusal::Wait(time))
+        }
+        Login::Challenge(name) => {
+            if header.is_some() || !peer.names.is_empty() {
+                let name = name.as_deref().or(peer.names.first().map(String::as_str));
+                refused(name, "wrong or unknown credentials");
+            }
+            Err(Refusal::Challenge)
+        }
+        Login::Check(_) => Err(Refusal::Challenge),
     }
 }
 

@@ -9,7 +9,9 @@ use yang5::schema::{SchemaNode as LyNode, SchemaNodeKind, SchemaPathFormat};
 use super::LoadError;
 use super::conditions::{musts, whens};
 use super::raw::{self, sized, special};
-use crate::schema::ir::{CaseId, Choice, IdentityId, Kind, ModuleId, Schema, SchemaId, SchemaNode, Type};
+use crate::schema::ir::{
+    CaseId, Choice, DefaultDeny, IdentityId, Kind, ModuleId, Schema, SchemaId, SchemaNode, Type,
+};
 
 /// What has been copied, and where libyang keeps the originals.
 #[derive(Default)]
@@ -56,6 +58,11 @@ impl Walk {
             description: node.description().map(Arc::from),
         });
         self.schema.enlist(id);
+        let raw = node.as_raw().cast_const();
+        let denied = [("default-deny-all", DefaultDeny::All), ("default-deny-write", DefaultDeny::Write)];
+        if let Some((_, deny)) = denied.into_iter().find(|(name, _)| raw::extension(raw, name)) {
+            self.schema.default_deny.insert(id, deny);
+        }
         let children: Vec<_> = node.all_children().collect();
         for child in children {
             self.take(&child, Some(id), &[], depth + 1)?;
