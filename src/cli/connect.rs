@@ -217,7 +217,7 @@ impl Client {
     /// # Errors
     /// Also when there is nothing.
     pub fn data(&self, path: &str, query: &[(&str, String)]) -> Result<Value, Failure> {
-        let target = with_query(&format!("/rests/data/{path}"), query);
+        let target = with_query(&resource(path), query);
         let answer = self.request("GET", &target, &[("Accept", "application/yang-data+json")], None)?;
         let what = format!("GET {path}");
         if answer.status != 200 {
@@ -263,6 +263,11 @@ impl Client {
         };
         Failure::Unreachable(format!("{}: {text}{next}", self.server))
     }
+}
+
+/// The URI of a data resource; without a path, of the datastore.
+pub fn resource(path: &str) -> String {
+    format!("/rests/data/{path}").trim_end_matches('/').to_owned()
 }
 
 /// A target with query parameters, encoded.

@@ -3,8 +3,10 @@
 mod connect;
 mod doctor;
 mod failure;
+mod history;
 mod nouns;
 mod output;
+mod plan;
 mod table;
 mod verbs;
 mod wait;
@@ -49,6 +51,48 @@ pub enum Command {
     Services(nouns::Listing),
     /// List switches and what they were told
     Nodes(nouns::Listing),
+    /// List the revisions that are kept: what was written when, and by whom
+    History {
+        /// So many of the newest
+        #[arg(long, default_value = "20")]
+        limit: u32,
+        /// Also what switches and leases report
+        #[arg(long)]
+        all: bool,
+        #[arg(short, long, value_enum, default_value = "table")]
+        output: Format,
+    },
+    /// Show what differs between two revisions, as a YANG Patch
+    Diff {
+        from: u64,
+        /// The present if absent
+        to: Option<u64>,
+        #[arg(short, long, value_enum, default_value = "json")]
+        output: Format,
+    },
+    /// Make the configuration what it was at a revision, as one transaction
+    Rollback {
+        to: u64,
+        /// Only say what would happen
+        #[arg(long)]
+        dry_run: bool,
+        #[arg(short, long, value_enum, default_value = "table")]
+        output: Format,
+    },
+    /// Show what a write would do to each switch, without doing it
+    Plan {
+        #[command(subcommand)]
+        write: plan::Plan,
+        #[arg(short, long, global = true, value_enum, default_value = "table")]
+        output: Format,
+    },
+    /// Tell why a flow is there, what an object causes, or what would go with it
+    Explain {
+        #[command(subcommand)]
+        what: plan::Explain,
+        #[arg(short, long, global = true, value_enum, default_value = "table")]
+        output: Format,
+    },
     /// Look for what is wrong, and say what to do about it
     Doctor {
         #[arg(short, long, value_enum, default_value = "table")]
@@ -74,6 +118,11 @@ pub fn run(connection: &Connection, command: &Command) -> Result<(), Failure> {
         Command::Pods(listing) => nouns::pods(&client, listing),
         Command::Services(listing) => nouns::services(&client, listing),
         Command::Nodes(listing) => nouns::nodes(&client, listing),
+        Command::History { limit, all, output } => history::history(&client, *limit, *all, *output),
+        Command::Diff { from, to, output } => history::diff(&client, *from, *to, *output),
+        Command::Rollback { to, dry_run, output } => history::rollback(&client, *to, *dry_run, *output),
+        Command::Plan { write, output } => plan::plan(&client, write, *output),
+        Command::Explain { what, output } => plan::explain(&client, what, *output),
         Command::Doctor { output } => doctor::doctor(&client, *output),
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::connect::{Answer, with_query};
+use super::connect::{Answer, resource, with_query};
 use super::output::{Format, print, show};
 use super::{Client, Failure, Table, wait};
 
@@ -48,12 +48,6 @@ pub struct WriteOptions {
     /// Only if the resource still has this entity-tag
     #[arg(long, value_name = "ETAG")]
     pub if_match: Option<String>,
-    /// Roll back by itself unless `coeus confirm` comes within so many seconds
-    #[arg(long, value_name = "SECONDS")]
-    pub confirm: Option<u32>,
-    /// Write into this candidate instead; `coeus candidate commit` makes it real
-    #[arg(long, value_name = "NAME")]
-    pub candidate: Option<String>,
     /// Wait until every connected switch has confirmed it, at most so many seconds
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "30")]
     pub wait: Option<u64>,
@@ -98,10 +92,7 @@ pub fn write(
     body: Option<&Path>,
     options: &WriteOptions,
 ) -> Result<(), Failure> {
-    let confirm = options.confirm.map(|seconds| ("confirm", format!("{seconds}s")));
-    let candidate = options.candidate.clone().map(|name| ("candidate", name));
-    let query: Vec<_> = confirm.into_iter().chain(candidate).collect();
-    send(client, how, target, body, &query, options.if_match.as_deref())?;
+    send(client, how, target, body, &[], options.if_match.as_deref())?;
     let done = match how {
         Write::Put => "written",
         Write::Patch => "patched",
@@ -130,7 +121,7 @@ pub fn send(
     }
     headers.extend(if_match.map(|tag| ("If-Match", tag)));
     let target = path(target);
-    let uri = with_query(&format!("/rests/data/{target}"), query);
+    let uri = with_query(&resource(target), query);
     let answer = client.request(how.method(), &uri, &headers, body.as_deref())?;
     if !(200..300).contains(&answer.status) {
         return Err(Failure::of_answer(&format!("{} {target}", how.method()), answer.status, &answer.body));
