@@ -1,0 +1,128 @@
+//! The commands against a running controller, over TLS with the certificate that it made.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+const POD: &str = "pod:coe/pods=00000000-0000-4000-8000-000000000001";
+const BODY: &str = r#"{"pod:pods":[{"uid":"00000000-0000-4000-8000-000000000001","name":"web","network-NS":"blue",
+    "host-ip-address":"192.0.2.1","interface":[{"uid":"00000000-0000-4000-8000-000000000001","ip-address":"10.1.1.2"}]}]}"#;
+
+struct Controller {
+    child: Child,
+    server: String,
+    folder: tempfile::TempDir,
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Controller {
+    fn start() -> Controller {
+        let folder = tempfile::tempdir().unwrap();
+        let any = "127.0.0.1:0";
+        let mut child = Command::new(env!("CARGO_BIN_EXE_coeus"))
+            .args([
+                "serve",
+                "--restconf",
+                any,
+                "--openflow",
+                any,
+                "--ovsdb",
+                any,
+                "--log",
+                "error",
+                "--data-dir",
+            ])
+            .arg(folder.path())
+            .env("COEUS_ADMIN_PASSWORD", "secret")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.strip_prefix("ready: RESTCONF on ").and_then(|rest| rest.split([',', ' ']).next());
+        let server = address.unwrap_or_else(|| panic!("not ready: {line:?}")).to_owned();
+        Controller { child, server, folder }
+    }
+
+    /// Exit code, standard output and standard error of a command.
+    fn run(&self, words: &[&str], input: &str) -> (i32, String, String) {
+        self.run_as("secret", &self.folder.path().join("tls/certificate.pem"), words, input)
+    }
+
+    fn run_as(&self, password: &str, trusted: &Path, words: &[&str], input: &str) -> (i32, String, String) {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_coeus"))
+            .args(words)
+            .env("COEUS_SERVER", &self.server)
+            .env("COEUS_PASSWORD", password)
+            .env("COEUS_CACERT", trusted)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let done = child.wait_with_output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (done.status.code().unwrap(), text(done.stdout), text(done.stderr))
+    }
+
+    fn ok(&self, words: &[&str], input: &str) -> String {
+        let (code, out, error) = self.run(words, input);
+        assert_eq!(code, 0, "{words:?}: {out}{error}");
+        out
+    }
+}
+
+#[test]
+fn a_pod_is_planned_put_explained_deleted_and_brought_back() {
+    let controller = Controller::start();
+    assert!(controller.ok(&["plan", "put", POD], BODY).contains("derived nodes"));
+    assert!(controller.ok(&["pods"], "").lines().count() == 1, "a plan commits nothing");
+    controller.ok(&["put", POD], BODY);
+    assert!(controller.ok(&["pods", "-n", "blue"], "").contains("web"));
+    assert!(controller.ok(&["pods", "web", "-o", "wide"], "").contains("blue:web"));
+    assert!(controller.ok(&["get", POD, "-o", "yaml"], "").contains("name: web"));
+    assert!(controller.ok(&["get", "pod:coe", "--fields", "pods(name)"], "").contains("web"));
+    assert!(controller.ok(&["explain", "object", POD, "-o", "wide"], "").contains("elan-interface"));
+    assert!(controller.ok(&["explain", "impact", POD, "-o", "json"], "").contains("removed"));
+    let history: serde_json::Value =
+        serde_json::from_str(&controller.ok(&["history", "-o", "json"], "")).unwrap();
+    let put = history["revision"].as_array().unwrap().last().unwrap()["number"].as_str().unwrap().to_owned();
+    controller.ok(&["delete", POD], "");
+    assert!(controller.ok(&["diff", &put, "-o", "table"], "").contains("remove"));
+    assert!(controller.ok(&["rollback", &put], "").contains("back at revision"));
+    assert!(controller.ok(&["pods"], "").contains("web"));
+    assert!(controller.ok(&["services"], "").starts_with("NAMESPACE"));
+    assert!(controller.ok(&["nodes"], "").starts_with("SWITCH"));
+    assert!(controller.ok(&["doctor"], "").contains("none has ever connected"));
+}
+
+#[test]
+fn exit_codes_say_what_went_wrong() {
+    let controller = Controller::start();
+    let code = |words: &[&str], input: &str| controller.run(words, input).0;
+    assert_eq!(code(&["get"], ""), 0);
+    assert_eq!(code(&["no-such-verb"], ""), 2);
+    assert_eq!(code(&["delete", POD], ""), 3);
+    assert_eq!(code(&["pods", "nobody"], ""), 3);
+    let (refused, _, error) = controller.run(&["put", POD], r#"{"pod:pods":[{"uid":"x"}]}"#);
+    assert_eq!(refused, 4);
+    assert!(error.contains("uid"), "{error}");
+    let certificate = controller.folder.path().join("tls/certificate.pem");
+    assert_eq!(controller.run_as("wrong", &certificate, &["nodes"], "").0, 5);
+    let (unreachable, _, error) = controller.run(&["nodes", "--server", "https://127.0.0.1:1"], "");
+    assert_eq!(unreachable, 6, "{error}");
+    assert!(error.contains("--server"), "{error}");
+    let other = Controller::start();
+    let stranger = other.folder.path().join("tls/certificate.pem");
+    let (untrusted, _, error) = controller.run_as("secret", &stranger, &["nodes"], "");
+    assert_eq!(untrusted, 6, "{error}");
+    assert!(error.contains("--cacert"), "{error}");
+}
