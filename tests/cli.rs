@@ -99,6 +99,12 @@ fn a_pod_is_planned_put_explained_deleted_and_brought_back() {
     assert!(controller.ok(&["diff", &put, "-o", "table"], "").contains("remove"));
     assert!(controller.ok(&["rollback", &put], "").contains("back at revision"));
     assert!(controller.ok(&["pods"], "").contains("web"));
+    controller.ok(&["delete", POD, "--confirm", "10m"], "");
+    assert_eq!(controller.ok(&["pods"], "").lines().count(), 1);
+    controller.ok(&["cancel"], "");
+    assert!(controller.ok(&["pods"], "").contains("web"), "taken back");
+    controller.ok(&["patch", POD, "--confirm", "10m"], &BODY.replace("10.1.1.2", "10.1.1.3"));
+    controller.ok(&["confirm"], "");
     assert!(controller.ok(&["services"], "").starts_with("NAMESPACE"));
     assert!(controller.ok(&["nodes"], "").starts_with("SWITCH"));
     assert!(controller.ok(&["doctor"], "").contains("none has ever connected"));

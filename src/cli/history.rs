@@ -62,6 +62,14 @@ pub fn rollback(client: &Client, to: u64, dry_run: bool, output: Format) -> Resu
     }
 }
 
+/// `coeus confirm` and `coeus cancel`: what becomes of a commit that waits to be confirmed.
+pub fn decide(client: &Client, rpc: &str, id: Option<&str>) -> Result<(), Failure> {
+    let done = client.call(MODULE, rpc, id.map_or(json!({}), |id| json!({ "id": id })))?;
+    let revision = done.get("committed").map(plain).unwrap_or_default();
+    let what = if rpc == "confirm-commit" { "it stays" } else { "it was taken back" };
+    print(format!("{what}; revision {revision}\n"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

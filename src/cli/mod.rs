@@ -79,6 +79,16 @@ pub enum Command {
         #[arg(short, long, value_enum, default_value = "table")]
         output: Format,
     },
+    /// Let a write that was made with --confirm stay
+    Confirm {
+        /// Its id; may be left out while one waits
+        id: Option<String>,
+    },
+    /// Take a write that was made with --confirm back now
+    Cancel {
+        /// Its id; may be left out while one waits
+        id: Option<String>,
+    },
     /// Show what a write would do to each switch, without doing it
     Plan {
         #[command(subcommand)]
@@ -121,6 +131,8 @@ pub fn run(connection: &Connection, command: &Command) -> Result<(), Failure> {
         Command::History { limit, all, output } => history::history(&client, *limit, *all, *output),
         Command::Diff { from, to, output } => history::diff(&client, *from, *to, *output),
         Command::Rollback { to, dry_run, output } => history::rollback(&client, *to, *dry_run, *output),
+        Command::Confirm { id } => history::decide(&client, "confirm-commit", id.as_deref()),
+        Command::Cancel { id } => history::decide(&client, "cancel-commit", id.as_deref()),
         Command::Plan { write, output } => plan::plan(&client, write, *output),
         Command::Explain { what, output } => plan::explain(&client, what, *output),
         Command::Doctor { output } => doctor::doctor(&client, *output),

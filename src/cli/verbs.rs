@@ -48,6 +48,9 @@ pub struct WriteOptions {
     /// Only if the resource still has this entity-tag
     #[arg(long, value_name = "ETAG")]
     pub if_match: Option<String>,
+    /// Go back by itself unless `coeus confirm` comes within this time: 60s, 5m, 1h
+    #[arg(long, value_name = "TIME")]
+    pub confirm: Option<String>,
     /// Wait until every connected switch has confirmed it, at most so many seconds
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "30")]
     pub wait: Option<u64>,
@@ -92,13 +95,20 @@ pub fn write(
     body: Option<&Path>,
     options: &WriteOptions,
 ) -> Result<(), Failure> {
-    send(client, how, target, body, &[], options.if_match.as_deref())?;
+    let confirm = options.confirm.as_ref().map(|time| ("confirm", time.clone()));
+    let query: Vec<_> = confirm.into_iter().collect();
+    send(client, how, target, body, &query, options.if_match.as_deref())?;
     let done = match how {
         Write::Put => "written",
         Write::Patch => "patched",
         Write::Delete => "deleted",
     };
-    print(format!("{} {done}\n", path(target)))?;
+    match &options.confirm {
+        Some(time) => {
+            print(format!("{} {done}; it goes back in {time} unless `coeus confirm` comes\n", path(target)))?
+        }
+        None => print(format!("{} {done}\n", path(target)))?,
+    }
     match options.wait {
         Some(seconds) => wait::programmed(client, Duration::from_secs(seconds)),
         None => Ok(()),
