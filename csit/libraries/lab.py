@@ -298,7 +298,7 @@ class Lab:
         self.controller = subprocess.Popen(
             [
                 str(self.binary()), "serve", "--data-dir", str(self.dir / "data"), "--datapath-type", "netdev",
-                "--restconf-plain", "127.0.0.1:8181", *map(str, options),
+                "--restconf", "127.0.0.1:8443", "--restconf-plain", "127.0.0.1:8181", *map(str, options),
             ],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL,
             env={**os.environ, "COEUS_ADMIN_PASSWORD": self.password, "RUST_BACKTRACE": "1"},

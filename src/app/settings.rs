@@ -20,7 +20,7 @@ pub struct ServeOptions {
     /// Where data are kept [default: /var/lib/coeus]
     #[arg(long, env = "COEUS_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Where RESTCONF listens, with TLS [default: 127.0.0.1:8443]
+    /// Where RESTCONF listens, with TLS [default: 127.0.0.1:8181]
     #[arg(long, env = "COEUS_RESTCONF", value_name = "ADDRESS:PORT")]
     pub restconf: Option<String>,
     /// Where RESTCONF listens without TLS as well; a loopback address [default: nowhere]
@@ -170,7 +170,7 @@ impl Settings {
         let settings = Settings {
             history,
             data_dir: options.data_dir.or(file.data_dir).unwrap_or_else(|| "/var/lib/coeus".into()),
-            restconf: or(options.restconf, file.restconf, "127.0.0.1:8443"),
+            restconf: or(options.restconf, file.restconf, "127.0.0.1:8181"),
             restconf_plain,
             tls: tls::Files {
                 certificate: options.tls_certificate.or(file.tls_certificate),

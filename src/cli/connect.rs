@@ -19,7 +19,7 @@ pub struct Connection {
         global = true,
         env = "COEUS_SERVER",
         value_name = "URL",
-        default_value = "https://127.0.0.1:8443",
+        default_value = "https://127.0.0.1:8181",
         help_heading = "Connection"
     )]
     pub server: String,
