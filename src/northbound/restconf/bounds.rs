@@ -1,10 +1,14 @@
-//! What is refused before it is read: requests that are too long or nested too deeply.
+//! What is refused for its size: requests that are too long or nested too deeply, keys and lists that are too long.
+
+use std::collections::BTreeMap;
 
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 
 use super::{Problem, Problems};
+use crate::datastore::{Edit, Snapshot, Store};
 use crate::northbound::http::Limits;
+use crate::schema::{DataPath, Fields, Key, Node, NodeRef, Schema, Step, Value, tree};
 
 /// # Errors
 /// 414 for the path and query, 431 for the header section (RFC 9110 section 15.5.15, RFC 6585 section 5).
@@ -44,6 +48,77 @@ pub fn nesting(body: &[u8], limits: &Limits) -> Result<(), Problems> {
         limits.depth
     );
     Err(Problem::new("too-big", message).into())
+}
+
+/// # Errors
+/// 400 for a key that is too long, 409 for a list that would have too many entries.
+pub fn edits(snapshot: &Snapshot, limits: &Limits, edits: &[Edit]) -> Result<(), Problems> {
+    let schema = snapshot.schema;
+    // Entries that each list gets besides those it has.
+    let mut more: BTreeMap<DataPath, usize> = BTreeMap::new();
+    for edit in edits {
+        for (at, step) in edit.path.steps.iter().enumerate() {
+            let to = || DataPath { steps: edit.path.steps[..at].into() }.child(step.node).display(schema);
+            step.key.iter().try_for_each(|key| short(key, limits, to))?;
+        }
+        let Some(node) = &edit.node else { continue };
+        lists(schema, node, &edit.path, limits)?;
+        if let Some(Step { node: list, key: Some(_) }) = edit.path.steps.last()
+            && snapshot.stamp(Store::Config, &edit.path).is_none()
+        {
+            *more.entry(edit.path.parent().unwrap_or_default().child(*list)).or_default() += 1;
+        }
+    }
+    for (list, more) in more {
+        let layers = snapshot.layers(Store::Config);
+        let held = match tree::get_ref(&layers.input, &list) {
+            Some(NodeRef::List(list)) => list.len(),
+            _ => 0,
+        };
+        room(held + more, limits, || list.display(schema))?;
+    }
+    Ok(())
+}
+
+/// Keys and lists within a body.
+fn lists(schema: &Schema, node: &Node, at: &DataPath, limits: &Limits) -> Result<(), Problems> {
+    let below = |fields: &Fields| {
+        fields.children.iter().try_for_each(|(id, child)| match child {
+            Node::Container(_) | Node::List(_) => lists(schema, child, &at.clone().child(*id), limits),
+            Node::Leaf(_) | Node::LeafList(_) => Ok(()),
+        })
+    };
+    match node {
+        Node::Container(fields) => below(fields),
+        Node::List(list) => {
+            room(list.len(), limits, || at.display(schema))?;
+            list.iter().try_for_each(|(key, entry)| {
+                short(key, limits, || at.display(schema))?;
+                below(entry)
+            })
+        }
+        Node::Leaf(_) | Node::LeafList(_) => Ok(()),
+    }
+}
+
+fn short(key: &Key, limits: &Limits, list: impl Fn() -> String) -> Result<(), Problems> {
+    let longest = key.values().iter().filter_map(Value::as_text).map(str::len).max().unwrap_or(0);
+    if longest <= limits.key {
+        return Ok(());
+    }
+    let message = format!("a key is longer than {} bytes; shorten it, or raise the limit key", limits.key);
+    Err(Problem::new("invalid-value", message).at(list()).into())
+}
+
+fn room(entries: usize, limits: &Limits, list: impl Fn() -> String) -> Result<(), Problems> {
+    if entries <= limits.entries {
+        return Ok(());
+    }
+    let message = format!(
+        "the list would have {entries} entries, more than {}; delete some, or raise the limit entries",
+        limits.entries
+    );
+    Err(Problem::new("resource-denied", message).at(list()).into())
 }
 
 /// Most braces and brackets that are open at a time, outside of strings.
@@ -101,6 +176,37 @@ fn xml_depth(text: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_keys_and_long_lists_are_refused() {
+        let schema = crate::schema::builtin();
+        let snapshot = Snapshot::empty(schema);
+        let limits = Limits { key: 8, entries: 2, ..Limits::default() };
+        let tag = |path: &str, body: &str| {
+            let path = DataPath::parse_rfc8040(schema, path).unwrap();
+            let mode = crate::schema::json::Mode::Strict;
+            let node = crate::schema::json::parse_resource(schema, &path, body.as_bytes(), mode).unwrap();
+            let found = edits(&snapshot, &limits, &[Edit::put(Store::Config, path, node)]);
+            found.err().map(|problems| problems.status())
+        };
+        let pools = |names: &[&str]| {
+            let entries: Vec<_> = names.iter().map(|name| format!(r#"{{"network-id":"{name}"}}"#)).collect();
+            format!(
+                r#"{{"dhcp_allocation_pool:dhcp_allocation_pool":{{"network":[{}]}}}}"#,
+                entries.join(",")
+            )
+        };
+        let all = "dhcp_allocation_pool:dhcp_allocation_pool";
+        assert_eq!(tag(all, &pools(&["a", "b"])), None);
+        assert_eq!(tag(all, &pools(&["a", "b", "c"])), Some(StatusCode::CONFLICT));
+        assert_eq!(tag(all, &pools(&["123456789"])), Some(StatusCode::BAD_REQUEST));
+        let one = |name: &str| {
+            let body = format!(r#"{{"dhcp_allocation_pool:network":[{{"network-id":"{name}"}}]}}"#);
+            tag(&format!("{all}/network={name}"), &body)
+        };
+        assert_eq!(one("12345678"), None);
+        assert_eq!(one("123456789"), Some(StatusCode::BAD_REQUEST));
+    }
 
     #[test]
     fn nesting_is_counted_outside_of_texts() {

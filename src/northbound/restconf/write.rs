@@ -6,7 +6,7 @@ use super::face::Face;
 use super::media::Encoding;
 use super::query::Insert;
 use super::way::Way;
-use super::{App, Problem, Problems, conditions, query};
+use super::{App, Problem, Problems, bounds, conditions, query};
 use crate::datastore::{Edit, Operation, Planned, Revision, Store, Transaction};
 use crate::schema::{DataPath, Node, Position, Schema, user_ordered};
 
@@ -114,6 +114,7 @@ fn transaction(app: &App, request: Request<'_>) -> Result<(Transaction, DataPath
     let at = path.clone();
     let edit = Edit { store: Store::Config, operation, path, node, position };
     let transaction = Transaction::new(user, vec![edit]).if_all(preconditions);
+    bounds::edits(&app.datastore.snapshot(), &app.limits, &transaction.edits)?;
     Ok((transaction, at))
 }
 

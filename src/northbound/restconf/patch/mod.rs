@@ -14,7 +14,7 @@ use super::face::Face;
 use super::media::Encoding;
 use super::query::Insert;
 use super::way::Way;
-use super::{App, Problem, Problems, conditions, write};
+use super::{App, Problem, Problems, bounds, conditions, write};
 use crate::datastore::{DatastoreError, Edit, Operation, Planned, Store, Transaction};
 use crate::schema::{DataPath, Schema};
 
@@ -49,6 +49,7 @@ pub async fn patch(app: &App, request: Request<'_>, way: &Way) -> Result<Patched
     if !faults.is_empty() {
         return Ok(faults.answer(id, ids));
     }
+    bounds::edits(&app.datastore.snapshot(), &app.limits, &edits)?;
     let targets: Vec<String> = edits.iter().map(|edit| edit.path.display(schema)).collect();
     let transaction = Transaction::new(user, edits).if_all(preconditions);
     match way.commit(app, transaction).await {
@@ -76,6 +77,7 @@ pub async fn plan(app: &App, request: Request<'_>) -> Result<Planned, Problems> 
         let found = faults.edits.into_iter().flatten().flat_map(|problems| problems.0);
         return Err(Problems(found.chain(faults.others).collect()));
     }
+    bounds::edits(&app.datastore.snapshot(), &app.limits, &edits)?;
     Ok(app.datastore.plan(Transaction::new(user, edits).if_all(preconditions)).await?)
 }
 
