@@ -38,7 +38,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
             "accounts",
             "audit",
         ],
-        &["server.rs", "stream.rs"],
+        &["actor.rs", "server.rs", "stream.rs", "takeover.rs"],
     ),
     ("observe", &[], &[]),
 ];

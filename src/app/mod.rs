@@ -20,6 +20,7 @@ use crate::datastore::journal::SledJournal;
 use crate::datastore::{self, Edit, Handle, Store, Transaction};
 use crate::dhcp;
 use crate::net::Dpid;
+use crate::northbound::events;
 use crate::northbound::http::tls;
 use crate::northbound::restconf::{self, App};
 use crate::northbound::rpcs;
@@ -73,6 +74,7 @@ pub struct Controller {
     pub restconf_plain: Option<SocketAddr>,
     pub openflow: SocketAddr,
     pub ovsdb: SocketAddr,
+    readers: events::Registry,
     stop: watch::Sender<bool>,
     northbound: Vec<JoinHandle<()>>,
     tasks: Vec<JoinHandle<()>>,
@@ -172,12 +174,16 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     rpcs::register(schema, &mut operations);
     let audit = Audit::open(&settings.data_dir, AUDIT)
         .map_err(|reason| StartError::Audit { path: settings.data_dir.clone(), reason })?;
-    let app = App {
+    let mut app = App {
         limits: settings.limits.clone(),
         audit: Arc::new(audit),
-        operations: Arc::new(operations),
         ..App::new(datastore.clone(), first.accounts)
     };
+    let readers = events::install(&mut app, &mut operations, events::Limits::default());
+    app.operations = Arc::new(operations);
+    if let Err(error) = events::announce(&datastore).await {
+        warn!(%error, "the streams of events could not be shown");
+    }
     tasks.push(tokio::spawn(show_denials(datastore.clone())));
     let mut northbound = vec![tokio::spawn(restconf::serve(
         restconf_listener,
@@ -196,6 +202,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         restconf_plain: plain_address,
         openflow: openflow_address,
         ovsdb: ovsdb_address,
+        readers,
         stop,
         northbound,
         tasks,
@@ -205,6 +212,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
 impl Controller {
     /// Stops in the order clients, switches, datastore. What was acknowledged is durable already.
     pub async fn stop(self) {
+        self.readers.close();
         self.stop.send_replace(true);
         let deadline = tokio::time::Instant::now() + DEADLINE;
         for server in self.northbound {

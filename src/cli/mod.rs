@@ -10,6 +10,7 @@ mod plan;
 mod table;
 mod verbs;
 mod wait;
+mod watch;
 
 pub use connect::{Client, Connection};
 pub use failure::{EXIT_CODES, Failure};
@@ -45,6 +46,8 @@ pub enum Command {
         #[command(flatten)]
         options: WriteOptions,
     },
+    /// Show what changes in any part of the datastore, as it changes
+    Watch(watch::Watch),
     /// List pods and how far their network is
     Pods(nouns::Listing),
     /// List services
@@ -125,6 +128,7 @@ pub fn run(connection: &Connection, command: &Command) -> Result<(), Failure> {
             verbs::write(&client, Write::Patch, path, Some(&writing.file), &writing.options)
         }
         Command::Delete { path, options } => verbs::write(&client, Write::Delete, path, None, options),
+        Command::Watch(asked) => watch::watch(&client, asked),
         Command::Pods(listing) => nouns::pods(&client, listing),
         Command::Services(listing) => nouns::services(&client, listing),
         Command::Nodes(listing) => nouns::nodes(&client, listing),

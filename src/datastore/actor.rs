@@ -182,6 +182,19 @@ impl Handle {
         })
     }
 
+    /// Whether a notification (by its path) may be told to the user.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn may_be_told(&self, path: &DataPath) -> Result<(), DatastoreError> {
+        let snapshot = self.published.load();
+        let Some(grants) = self.grants(&snapshot) else { return Ok(()) };
+        grants.decide(snapshot.schema, &path.steps, access::Operation::Read).map_err(|denial| {
+            self.access.denials.notification();
+            DatastoreError::Denied(denial)
+        })
+    }
+
     /// How often something was refused.
     pub fn denials(&self) -> &Denials {
         &self.access.denials

@@ -1,4 +1,5 @@
 //! Everything that writes configuration: each is a translator and nothing else.
+pub mod events;
 pub mod http;
 pub mod openapi;
 pub mod restconf;

@@ -171,3 +171,31 @@ fn writes_and_refused_logins_are_recorded() {
     assert_eq!((&login["event"], &login["user"]), (&json!("login-refused"), &json!("guest")));
     assert_eq!(records.len(), 6);
 }
+
+#[test]
+fn events_leave_out_what_may_not_be_read() {
+    use std::io::{BufRead, BufReader, Write};
+    let lab = lab();
+    let open = |path: &str| {
+        let mut stream = super::client::plain(lab.plain());
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let login = super::client::basic("ops:ops-secret");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: test\r\n{login}Accept: text/event-stream\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        BufReader::new(stream).lines().map(Result::unwrap).filter(|line| line.starts_with("data: "))
+    };
+    let (mut data, mut stream) = (open(PODS), open("/streams/NETCONF-JSON"));
+    let present = data.next().unwrap();
+    assert!(present.contains(&uid(1)) && !present.contains(&uid(2)), "{present}");
+    for number in [2, 1] {
+        assert_eq!(lab.send("admin:secret", "PUT", &pod(number), &body(number, "news")).status, 204);
+    }
+    // What happened to pod 2 is not told, neither as data nor as a notification; the next event is that of pod 1.
+    for told in [data.next().unwrap(), stream.next().unwrap()] {
+        assert!(told.contains(&uid(1)) && !told.contains(&uid(2)), "{told}");
+    }
+    let path = "/rests/operations/ietf-subscribed-notifications:kill-subscription";
+    let input = r#"{"ietf-subscribed-notifications:input":{"id":1}}"#;
+    assert_eq!(lab.send("ops:ops-secret", "POST", path, input).status, 403);
+}

@@ -10,12 +10,14 @@ use base64::Engine as _;
 use coeus::accounts::Accounts;
 use coeus::datastore::journal::MemoryJournal;
 use coeus::datastore::{Edit, Handle, NullEngine, Store, Transaction, actor, to_json};
+use coeus::northbound::events;
 use coeus::northbound::restconf::{App, Call, Operations, announce, serve};
 use coeus::schema::{Fields, Node, Schema, SchemaId, Value, builtin, load_with};
 
 pub struct Server {
     pub address: SocketAddr,
     pub datastore: Handle,
+    pub readers: events::Registry,
     _runtime: tokio::runtime::Runtime,
 }
 
@@ -62,22 +64,28 @@ impl Server {
         Server::of(LAB.get_or_init(|| load_with(&[("lab", text)]).unwrap()))
     }
 
+    /// A server of the built-in models whose readers of events may cost so much.
+    pub fn with_limits(limits: events::Limits) -> Server {
+        Server::with_engine(builtin(), Box::new(NullEngine), operations(builtin()), limits)
+    }
+
     /// A server with the renderers behind it.
     pub fn network() -> Server {
         let engine = coeus::renderers::Engine::new(builtin(), Box::new(|_, _| {}));
         let mut operations = Operations::default();
         coeus::northbound::rpcs::register(builtin(), &mut operations);
-        Server::with_engine(builtin(), Box::new(engine), operations)
+        Server::with_engine(builtin(), Box::new(engine), operations, events::Limits::default())
     }
 
     fn of(schema: &'static Schema) -> Server {
-        Server::with_engine(schema, Box::new(NullEngine), operations(schema))
+        Server::with_engine(schema, Box::new(NullEngine), operations(schema), events::Limits::default())
     }
 
     fn with_engine(
         schema: &'static Schema,
         engine: Box<dyn coeus::datastore::Engine>,
-        operations: Operations,
+        mut operations: Operations,
+        limits: events::Limits,
     ) -> Server {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -88,9 +96,11 @@ impl Server {
         runtime.spawn(coeus::revisions::actor::run(started.handle.clone()));
         let mut app = App::new(started.handle.clone(), Accounts::admin("secret").unwrap());
         app.limits.body = 1 << 20;
+        let readers = events::install(&mut app, &mut operations, limits);
+        runtime.block_on(events::announce(&started.handle)).unwrap();
         app.operations = operations.into();
         runtime.spawn(serve(listener, None, app, std::future::pending()));
-        Server { address, datastore: started.handle, _runtime: runtime }
+        Server { address, datastore: started.handle, readers, _runtime: runtime }
     }
 
     /// Sends a request with login and JSON content type.

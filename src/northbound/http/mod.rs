@@ -2,7 +2,9 @@
 
 mod limits;
 mod server;
+mod takeover;
 pub mod tls;
 
 pub use limits::{LimitError, Limits};
 pub use server::{Peer, serve};
+pub use takeover::{Raw, Takeover};

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::Extension;
 use axum::http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -24,6 +25,7 @@ use tower_http::timeout::TimeoutBody;
 use tracing::{debug, warn};
 
 use super::Limits;
+use super::takeover::{Raw, Takeover};
 use super::tls;
 
 /// Connections that are told at a time that there are too many; more are just closed.
@@ -94,7 +96,7 @@ pub async fn serve(
             _permit: permit,
         };
         match acceptor.clone() {
-            None => drop(tokio::spawn(connection.http1(socket, Arc::default()))),
+            None => drop(tokio::spawn(connection.http1(socket, Arc::default(), false))),
             Some(acceptor) => drop(tokio::spawn(connection.tls(socket, acceptor))),
         }
     }
@@ -145,7 +147,7 @@ impl Connection {
         if session.alpn_protocol() == Some(tls::H2) {
             self.http2(stream, names).await;
         } else {
-            self.http1(stream, names).await;
+            self.http1(stream, names, true).await;
         }
     }
 
@@ -153,8 +155,11 @@ impl Connection {
         mut self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         names: Arc<[String]>,
+        is_tls: bool,
     ) {
-        let service = service(self.peer(names), self.router.clone(), self.limits.body_time(), Arc::default());
+        let takeover = Takeover::new(is_tls);
+        let router = self.router.clone().layer(Extension(takeover.clone()));
+        let service = service(self.peer(names), router, self.limits.body_time(), Arc::default());
         let mut connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.header_time())
@@ -166,7 +171,13 @@ impl Connection {
                 _ = self.closing.changed() => Pin::new(&mut connection).graceful_shutdown(),
             }
         };
-        let Err(error) = outcome else { return };
+        let Err(error) = outcome else {
+            if let Some(successor) = takeover.take() {
+                let parts = connection.into_parts();
+                successor(Raw { io: Box::new(parts.io.into_inner()), read: parts.read_buf }).await;
+            }
+            return;
+        };
         debug!(address = %self.address, %error, "a connection ended early");
         let parts = connection.into_parts();
         if error.is_timeout() && !parts.read_buf.is_empty() {

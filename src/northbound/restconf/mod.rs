@@ -25,14 +25,18 @@ mod way;
 mod write;
 
 pub use error::{Problem, Problems};
+pub(in crate::northbound) use face::{Datastore, Face};
+pub use media::Encoding;
 pub use monitoring::announce;
 pub use operations::{Call, Operations, Outcome};
+pub(in crate::northbound) use query::pairs;
 pub use server::serve;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::{Body, Bytes};
-use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::http::{Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower_http::timeout::TimeoutError;
 
@@ -40,6 +44,12 @@ use crate::accounts::Accounts;
 use crate::audit::Audit;
 use crate::datastore::Handle;
 use crate::northbound::http::Limits;
+
+/// What others serve beside data and operations. They are asked first, once it is known who asks.
+pub trait Resource: Send + Sync {
+    /// `None`: the request is not theirs. The datastore of `app` has the rights of the user.
+    fn answer(&self, app: &App, user: &str, parts: &mut Parts) -> Option<Result<Response<Body>, Problems>>;
+}
 
 /// What the requests share.
 #[derive(Clone)]
@@ -49,6 +59,7 @@ pub struct App {
     pub readiness: Readiness,
     pub operations: Arc<Operations>,
     pub audit: Arc<Audit>,
+    pub resources: Vec<Arc<dyn Resource>>,
     pub limits: Limits,
 }
 
@@ -60,6 +71,7 @@ impl App {
             readiness: Readiness::default(),
             operations: Arc::default(),
             audit: Arc::new(Audit::untold()),
+            resources: Vec::new(),
             limits: Limits::default(),
         }
     }

@@ -61,6 +61,15 @@ fn parameters(query: Option<&str>) -> Result<Vec<Parameter<'_>>, Problems> {
     Ok(found)
 }
 
+/// All parameters with their values, for resources that others serve.
+///
+/// # Errors
+/// A parameter that is given twice, or is not UTF-8.
+pub fn pairs(query: Option<&str>) -> Result<Vec<(String, String)>, Problems> {
+    let owned = |one: Parameter<'_>| (one.name.into_owned(), one.value.into_owned());
+    Ok(parameters(query)?.into_iter().map(owned).collect())
+}
+
 fn decoded(text: &str) -> Result<Cow<'_, str>, Problems> {
     let whole = text.match_indices('%').all(|(at, _)| {
         text.as_bytes().get(at + 1..at + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))

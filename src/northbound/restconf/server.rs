@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -16,7 +17,7 @@ use tracing::{debug, info};
 
 use super::face::Face;
 use super::routes::{self, Target};
-use super::{App, Problem, answer, bounds, data, media, operations, query};
+use super::{App, Problem, Problems, answer, bounds, data, media, operations, query};
 use crate::access::Identity;
 use crate::accounts::Login;
 use crate::datastore::Store;
@@ -73,7 +74,7 @@ async fn handle(
 }
 
 async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body> {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let path = parts.uri.path();
     let schema = app.datastore.snapshot().schema;
     let face = if path.starts_with("/restconf") { Face::Legacy(Store::Config) } else { Face::Rests };
@@ -94,6 +95,14 @@ async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
         ..app.clone()
     };
     let user = &*user.name;
+    let refused = |parts: &Parts, problems: Problems| {
+        let media = media::of_answer(&parts.headers, face).unwrap_or(media::usual(face));
+        answer::refused(schema, face, media, &problems)
+    };
+    if let Some(outcome) = app.resources.iter().find_map(|resource| resource.answer(app, user, &mut parts)) {
+        return outcome.unwrap_or_else(|problems| refused(&parts, problems));
+    }
+    let path = parts.uri.path();
     let outcome = match routes::target(app, path) {
         Err(problems) => Err(problems),
         Ok(Target::Data(face, rest)) => data::handle(app, user, face, rest, &parts, body).await,
@@ -108,10 +117,7 @@ async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
         Ok(Target::Json(value)) => query::none(parts.uri.query())
             .and_then(|()| answer::fixed(&parts.method, "application/json", value.to_string().into_bytes())),
     };
-    outcome.unwrap_or_else(|problems| {
-        let media = media::of_answer(&parts.headers, face).unwrap_or(media::usual(face));
-        answer::refused(schema, face, media, &problems)
-    })
+    outcome.unwrap_or_else(|problems| refused(&parts, problems))
 }
 
 /// Why somebody is not let in.

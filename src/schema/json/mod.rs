@@ -10,4 +10,4 @@ mod write;
 
 pub use super::body::Mode;
 pub use read::{parse, parse_child, parse_input, parse_output, parse_resource};
-pub use write::{CHUNK, Sink, write, write_input, write_output, write_resource, write_view};
+pub use write::{CHUNK, Sink, write, write_input, write_output, write_pieces, write_resource, write_view};

@@ -15,6 +15,13 @@ pub fn write(schema: &Schema, parent: Option<SchemaId>, fields: &Fields, out: &m
     Writer::new(schema, out).object(parent.map(|id| schema.node(id).module), fields, &Whole);
 }
 
+/// The same of a datastore, handed to the sink in pieces as [`write_view`] does; false: the sink has seen enough.
+pub fn write_pieces(schema: &Schema, root: &Fields, out: &mut Vec<u8>, sink: &mut Sink<'_>) -> bool {
+    let mut writer = Writer { schema, out, sink: Some(sink), stopped: false };
+    writer.object(None, root, &Whole);
+    !writer.stopped
+}
+
 /// A resource with the framing of RFC 8040: one qualified member; a list entry is an array of one. The empty path
 /// is `{"ietf-restconf:data": {…}}`.
 pub fn write_resource(schema: &Schema, path: &DataPath, node: &Node, out: &mut Vec<u8>) {

@@ -31,6 +31,14 @@ pub fn write(schema: &Schema, parent: Option<SchemaId>, fields: &Fields, out: &m
     Writer::new(schema, out).children(parent.map(|id| schema.node(id).module), None, fields, &Whole);
 }
 
+/// The same of a datastore, handed to the sink in pieces as [`write_view`] does; false: the sink has seen enough.
+pub fn write_pieces(schema: &Schema, root: &Fields, out: &mut Vec<u8>, sink: &mut Sink<'_>) -> bool {
+    let sink = Some(sink as &mut Sink<'_>);
+    let mut writer = Writer { schema, out, sink, stopped: false };
+    writer.children(None, None, root, &Whole);
+    !writer.stopped
+}
+
 /// A resource as RFC 8040 frames it: its element; the empty path is `data`.
 ///
 /// # Errors

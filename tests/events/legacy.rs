@@ -1,0 +1,109 @@
+//! OpenDaylight's older way: RPC, stream, websocket.
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
+
+use super::client::{delete_pod, put_pod};
+use super::support::{Server, login};
+
+fn create(server: &Server, root: &str, input: &Value) -> String {
+    let path = format!("/{root}/operations/sal-remote:create-data-change-event-subscription");
+    let answer = server.send("POST", &path, &json!({"sal-remote:input": input}).to_string());
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.json()["sal-remote:output"]["stream-name"].as_str().unwrap().to_owned()
+}
+
+fn location(server: &Server, name: &str) -> String {
+    let answer = server.send("GET", &format!("/restconf/streams/stream/{name}"), "");
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.header("location").unwrap().replace("ws://test/", &format!("ws://{}/", server.address))
+}
+
+fn connect(server: &Server, location: &str) -> WebSocket<TcpStream> {
+    let stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut request = location.into_client_request().unwrap();
+    let login = login("admin:secret");
+    let login = login.trim().strip_prefix("Authorization: ").unwrap();
+    request.headers_mut().insert("authorization", login.parse().unwrap());
+    client::client(request, stream).unwrap().0
+}
+
+fn text(socket: &mut WebSocket<TcpStream>) -> String {
+    loop {
+        if let Message::Text(text) = socket.read().unwrap() {
+            return text.to_string();
+        }
+    }
+}
+
+#[test]
+fn changes_come_through_the_websocket_that_the_stream_names() {
+    let server = Server::start();
+    let input = json!({"path": "/pod:coe", "sal-remote-augment:datastore": "CONFIGURATION",
+        "sal-remote-augment:scope": "SUBTREE", "sal-remote-augment:notification-output-type": "JSON"});
+    let name = create(&server, "restconf", &input);
+    assert_eq!(name, "data-change-event-subscription/pod:coe/datastore=CONFIGURATION/scope=SUBTREE/JSON");
+    let location = location(&server, &name);
+    // What happens between the two is not lost.
+    put_pod(&server, 1, "web");
+    let mut socket = connect(&server, &location);
+    let event: Value = serde_json::from_str(&text(&mut socket)).unwrap();
+    let event = &event["notification"]["data-changed-notification"]["data-change-event"][0];
+    assert_eq!(event["operation"], json!("created"));
+    assert_eq!(event["path"], json!("/pod:coe/pods[uid='00000000-0000-4000-8000-000000000001']"));
+    assert_eq!(event["data"]["pod:pods"][0]["name"], json!("web"));
+    assert_eq!(server.readers.count(), 1);
+    delete_pod(&server, 1);
+    assert!(text(&mut socket).contains("\"deleted\""));
+    socket.close(None).unwrap();
+    while socket.read().is_ok() {}
+    // The place of the reader is given back when the server has seen the end.
+    while server.readers.count() > 0 {
+        put_pod(&server, 2, &server.datastore.snapshot().revision.0.to_string());
+    }
+}
+
+#[test]
+fn xml_is_what_clients_get_who_do_not_ask() {
+    let server = Server::start();
+    put_pod(&server, 1, "web");
+    let path = "/pod:coe/pod:pods[pod:uid='00000000-0000-4000-8000-000000000001']";
+    let input = json!({"path": path, "sal-remote-augment:scope": "ONE"});
+    let name = create(&server, "rests", &input);
+    let mut socket = connect(&server, &location(&server, &name));
+    put_pod(&server, 2, "elsewhere");
+    put_pod(&server, 1, "db");
+    let text = text(&mut socket);
+    assert!(
+        text.starts_with(
+            "<notification xmlns=\"urn:ietf:params:xml:ns:netconf:notification:1.0\"><eventTime>"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("<operation>updated</operation>") && text.contains(">db</name>"), "{text}");
+    assert!(!text.contains("elsewhere"));
+}
+
+#[test]
+fn names_and_requests_that_lead_nowhere_are_refused() {
+    let server = Server::start();
+    let name = "data-change-event-subscription/pod:coe/datastore=CONFIGURATION/scope=BASE";
+    for (method, path, status) in [
+        ("GET", "/restconf/streams/stream/nothing".to_owned(), 404),
+        ("GET", format!("/restconf/streams/stream/{name}X"), 404),
+        ("POST", format!("/restconf/streams/stream/{name}"), 405),
+        ("GET", format!("/restconf/streams/websocket/{name}"), 426),
+    ] {
+        assert_eq!(server.send(method, &path, "").status, status, "{path}");
+    }
+    let path = "/rests/operations/sal-remote:create-data-change-event-subscription";
+    for input in [json!({}), json!({"path": "pod:coe"}), json!({"path": "/pod:coe/pods/name"})] {
+        let answer = server.send("POST", path, &json!({"sal-remote:input": input}).to_string());
+        assert_eq!(answer.status, 400, "{}", answer.body);
+    }
+}
