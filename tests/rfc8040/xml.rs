@@ -109,12 +109,10 @@ fn rfc8040_7_1_errors_come_in_the_encoding_that_was_asked_for() {
 fn rfc8040_3_3_the_root_resource_is_xml_too() {
     let server = Server::lab();
     let root = accepting(&server, XML, "GET", "/rests").body;
-    assert_eq!(
-        root,
-        "<restconf xmlns=\"urn:ietf:params:xml:ns:yang:ietf-restconf\"><data></data><operations>\
-         <echo xmlns=\"urn:coeus:test:lab\"></echo><ping xmlns=\"urn:coeus:test:lab\"></ping></operations>\
-         <yang-library-version>2019-01-04</yang-library-version></restconf>"
-    );
+    let begin = "<restconf xmlns=\"urn:ietf:params:xml:ns:yang:ietf-restconf\"><data></data><operations>";
+    let known = "<echo xmlns=\"urn:coeus:test:lab\"></echo><ping xmlns=\"urn:coeus:test:lab\"></ping>";
+    let end = "</operations><yang-library-version>2019-01-04</yang-library-version></restconf>";
+    assert!(root.starts_with(begin) && root.contains(known) && root.ends_with(end), "{root}");
     let library = accepting(&server, XML, "GET", "/rests/yang-library-version").body;
     assert_eq!(
         library,
