@@ -41,6 +41,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
         &["actor.rs", "server.rs", "stream.rs", "takeover.rs"],
     ),
     ("observe", &[], &[]),
+    ("cli", &[], &[]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
