@@ -77,7 +77,12 @@ pub fn recover(
 
 /// Clients write configuration, actors write facts.
 pub(super) fn kind_of(edits: &[Edit]) -> Kind {
-    if edits.iter().any(|edit| edit.store == Store::Config) { Kind::Client } else { Kind::Fact }
+    match edits {
+        // A milestone: it only keeps the number of its revision from being given again.
+        [] => Kind::Base,
+        edits if edits.iter().any(|edit| edit.store == Store::Config) => Kind::Client,
+        _ => Kind::Fact,
+    }
 }
 
 /// The state so far. Stamps of an earlier life mean nothing: everything is as of the start.
