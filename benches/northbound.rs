@@ -56,7 +56,15 @@ fn controller(runtime: &Runtime, folder: &Path) -> (Controller, SocketAddr) {
         ..ServeOptions::default()
     };
     let settings = Settings::from(options, Some("secret".into())).unwrap();
-    let controller = runtime.block_on(app::start(&settings)).unwrap();
+    // The one before may still be closing its store.
+    let end = Instant::now() + Duration::from_secs(20);
+    let controller = loop {
+        match runtime.block_on(app::start(&settings)) {
+            Ok(controller) => break controller,
+            Err(error) => assert!(Instant::now() < end, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
     let address = controller.restconf_plain.unwrap();
     (controller, address)
 }
@@ -342,6 +350,8 @@ fn many(runtime: &Runtime) {
         rates.push(3200.0 / load(runtime, address, 64, pods).as_secs_f64());
         runtime.block_on(running.stop());
         if present == 100_000 {
+            // By then the store of before is closed.
+            std::thread::sleep(Duration::from_secs(3));
             let begin = Instant::now();
             let (running, _) = controller(runtime, folder.path());
             row(

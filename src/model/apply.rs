@@ -241,11 +241,21 @@ impl Model {
 
     /// Ids that could not be given earlier: asks again, one a pool until one is refused.
     fn retry_missing(&mut self, allocator: &mut dyn Allocator, work: &mut Work) {
-        for (pool, key) in std::mem::take(&mut self.ids.missing) {
+        for pool in [Pool::Interfaces, Pool::Elan, Pool::Vpn, Pool::Vni] {
+            self.retry_pool(pool, allocator, work);
+        }
+    }
+
+    /// Where one is refused, so are all behind it: a pool that is used up must not cost every commit its whole queue.
+    fn retry_pool(&mut self, pool: Pool, allocator: &mut dyn Allocator, work: &mut Work) {
+        let first = (pool, Arc::from(""));
+        while let Some(key) = self.ids.missing.range(&first..).next().filter(|(of, _)| *of == pool) {
+            let (_, key) = key.clone();
+            self.ids.missing.remove(&(pool, key.clone()));
             if !self.needs(&(pool, key.clone())) {
                 continue;
             }
-            let Some(id) = self.ids.acquire(allocator, pool, &key) else { continue };
+            let Some(id) = self.ids.acquire(allocator, pool, &key) else { return };
             match pool {
                 Pool::Interfaces => self.mark_name(&key, work),
                 Pool::Elan => {
