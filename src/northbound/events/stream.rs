@@ -219,10 +219,11 @@ impl Reader {
         }
     }
 
-    /// Puts a piece into the row, or waits until there is room and the reader is not too far behind.
+    /// Puts a piece into the row; waits for room while not too many revisions pass. How old the piece is does not count:
+    /// who goes on from an old revision is behind and reads all the same.
     async fn send(&mut self, piece: Bytes) -> Result<(), End> {
         let backlog = self.registry.limits.backlog;
-        let from = self.told.unwrap_or(*self.revisions.borrow());
+        let from = *self.revisions.borrow();
         // What is longer than all the room there is goes alone.
         let size = u32::try_from(piece.len().min(self.registry.limits.bytes)).unwrap_or(u32::MAX);
         let (pieces, room) = (self.pieces.clone(), self.room.clone());
@@ -231,7 +232,7 @@ impl Reader {
             pieces.reserve_owned().await.ok().map(|place| (place, room))
         });
         loop {
-            let behind = self.revisions.borrow_and_update().0.saturating_sub(from.0);
+            let passed = self.revisions.borrow_and_update().0.saturating_sub(from.0);
             tokio::select! {
                 biased;
                 place = &mut place => {
@@ -241,13 +242,13 @@ impl Reader {
                 }
                 () = self.pieces.closed() => return Err(End::Gone),
                 _ = self.closing.wait_for(|closing| *closing) => return Err(stopping()),
-                changed = self.revisions.changed(), if behind <= backlog => {
+                changed = self.revisions.changed(), if passed <= backlog => {
                     if changed.is_err() {
                         return Err(stopping());
                     }
                 }
-                () = std::future::ready(()), if behind > backlog => {
-                    let message = format!("the reader took nothing while {behind} revisions passed; read faster, or less");
+                () = std::future::ready(()), if passed > backlog => {
+                    let message = format!("the reader took nothing while {passed} revisions passed; read faster, or less");
                     return Err(End::Told { reason: "insufficient-resources", message });
                 }
             }
