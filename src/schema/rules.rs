@@ -21,6 +21,8 @@ pub struct Rules {
     pub(super) referrers: HashMap<SchemaId, Vec<SchemaId>>,
     /// Leafs whose values [`super::Index`] keeps: those that refer, and targets that no key leads to.
     pub(super) indexed: HashSet<SchemaId>,
+    /// Nodes with something below them that the index is about: such a leaf, or a list with a `unique`.
+    pub(super) leading: HashSet<SchemaId>,
     /// Is there a `unique` in any list?
     unique: bool,
     /// Are there instance-identifiers that must lead somewhere?
@@ -135,7 +137,23 @@ impl Rules {
             }
         }
         rules.choices(schema)?;
+        rules.lead(schema);
         Ok(rules)
+    }
+
+    /// Marks the ways that lead to what the index is about.
+    fn lead(&mut self, schema: &Schema) {
+        let lists = schema.nodes.iter().filter_map(|node| match &node.kind {
+            Kind::List { unique, .. } if !unique.is_empty() => Some(node.id),
+            _ => None,
+        });
+        let ends: Vec<SchemaId> = self.indexed.iter().copied().chain(lists).collect();
+        for end in ends {
+            let mut at = Some(end);
+            while let Some(id) = at.filter(|id| self.leading.insert(*id)) {
+                at = schema.node(id).parent;
+            }
+        }
     }
 
     /// What a leaf of this type must lead to, if it must.

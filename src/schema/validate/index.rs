@@ -15,7 +15,8 @@ use super::super::value::Value;
 /// `leafref`, `instance-identifier` (with require-instance) or `unique` are about.
 #[derive(Debug, Default)]
 pub struct Index {
-    /// The state that the index is of.
+    /// What the index is of: the state without what nothing in it is about. Lists that others are about stay alone, so that they
+    /// can be edited where they are.
     root: Arc<Fields>,
     /// The places that hold a value, for the leafs in [`Rules::indexed`].
     holders: HashMap<(SchemaId, Value), HashSet<DataPath>>,
@@ -59,11 +60,9 @@ fn turn<K: std::hash::Hash + Eq, T: std::hash::Hash + Eq>(
 impl Index {
     /// Moves on to another state.
     pub(super) fn advance(&mut self, schema: &Schema, rules: &Rules, root: &Arc<Fields>) {
-        if Arc::ptr_eq(&self.root, root) {
-            return;
-        }
-        let changes = diff(schema, &self.root, root);
-        self.root = root.clone();
+        let root = leading(rules, root);
+        let changes = diff(schema, &self.root, &root);
+        self.root = root;
         let mut walk = Walk { schema, rules, index: self };
         for (path, before, after) in &changes {
             let is_entry = path.steps.last().is_some_and(|step| step.key.is_some());
@@ -102,6 +101,16 @@ impl Index {
             .filter(move |(text, _)| below(text))
             .flat_map(|(_, places)| places)
     }
+}
+
+/// The containers and lists of a tree that lead to what the index is about.
+fn leading(rules: &Rules, fields: &Arc<Fields>) -> Arc<Fields> {
+    let children = fields.children.iter().filter(|(id, _)| rules.leading.contains(id));
+    let children = children.map(|(id, node)| match node {
+        Node::Container(inner) => (*id, Node::Container(leading(rules, inner))),
+        node => (*id, node.clone()),
+    });
+    Arc::new(Fields { modified: 0, children: children.collect() })
 }
 
 struct Walk<'a> {
