@@ -9,6 +9,9 @@ const NXM_0: u16 = 0;
 /// Nicira extensions.
 const NXM_1: u16 = 1;
 
+/// Extensions by Ericsson, which Open vSwitch took over.
+const ERICSSON: u16 = 0x1000;
+
 /// Class and number of a TLV.
 pub(crate) type Code = (u16, u8);
 
@@ -42,6 +45,10 @@ const fn n0(number: u8) -> Option<Code> {
 }
 const fn n1(number: u8) -> Option<Code> {
     Some((NXM_1, number))
+}
+
+const fn er(number: u8) -> Option<Code> {
+    Some((ERICSSON, number))
 }
 
 fields! {
@@ -81,6 +88,10 @@ fields! {
     NdTarget "nd_target" 128 of(31), n1(23), "NXM_NX_ND_TARGET";
     NdSll "nd_sll" 48 of(32), n1(24), "NXM_NX_ND_SLL";
     NdTll "nd_tll" 48 of(33), n1(25), "NXM_NX_ND_TLL";
+    /// The word of flags of a neighbour advertisement.
+    NdReserved "nd_reserved" 32 er(1), None, "ERICOXM_OF_ICMPV6_ND_RESERVED";
+    /// Type of a neighbour message's first option.
+    NdOptionsType "nd_options_type" 8 er(2), None, "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE";
     MplsLabel "mpls_label" 20 of(34), None, "OXM_OF_MPLS_LABEL";
     TunnelId "tun_id" 64 of(38), n1(16), "NXM_NX_TUN_ID";
     TunSrc "tun_src" 32 None, n1(31), "NXM_NX_TUN_IPV4_SRC";

@@ -53,6 +53,8 @@ fn value(condition: &MatchField) -> String {
         | Field::IcmpCode
         | Field::Icmpv6Type
         | Field::Icmpv6Code
+        | Field::NdReserved
+        | Field::NdOptionsType
         | Field::TcpSrc
         | Field::TcpDst
         | Field::UdpSrc

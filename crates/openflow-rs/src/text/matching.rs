@@ -64,6 +64,8 @@ const ORDER: &[Field] = &[
     Field::NdTarget,
     Field::NdSll,
     Field::NdTll,
+    Field::NdReserved,
+    Field::NdOptionsType,
     Field::TcpFlags,
 ];
 
