@@ -1,7 +1,7 @@
 //! The model and how a commit changes it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -36,7 +36,7 @@ pub struct Model {
     pub(super) elans: BTreeMap<Arc<str>, Elan>,
     pub(super) vpns: BTreeMap<Arc<str>, Vpn>,
     pub(super) switches: BTreeMap<Dpid, Switch>,
-    pub(super) gateways: BTreeMap<(Arc<str>, Ipv4Addr), BTreeSet<InterfaceId>>,
+    pub(super) gateways: BTreeMap<(Arc<str>, IpAddr), BTreeSet<InterfaceId>>,
     pub(super) interfaces_on: BTreeMap<Dpid, BTreeSet<InterfaceId>>,
     pub(super) elans_on: BTreeMap<Dpid, BTreeSet<Arc<str>>>,
     pub(super) vpns_on: BTreeMap<Dpid, BTreeSet<Arc<str>>>,

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::interface::InterfaceId;
@@ -17,7 +17,7 @@ pub enum Claim {
     /// An interface name.
     Name(Arc<str>),
     /// An address within a VPN.
-    Address(Arc<str>, Ipv4Addr),
+    Address(Arc<str>, IpAddr),
     /// A MAC address within an ELAN.
     Mac(Arc<str>, MacAddr),
     /// An OpenFlow port of a switch.
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_configured_address_comes_before_a_leased_one() {
-        let claim = || Claim::Address("blue".into(), Ipv4Addr::new(10, 0, 0, 1));
+        let claim = || Claim::Address("blue".into(), IpAddr::from([10, 0, 0, 1]));
         let mut claims = Claims::default();
         claims.add(claim(), claimant(true, "a"));
         claims.add(claim(), claimant(false, "b"));

@@ -1,7 +1,6 @@
 //! Configuration that claims what another pod has: found before it is committed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::apply::Model;
@@ -89,17 +88,12 @@ fn pod_claims(pod: &Pod) -> Vec<Claim> {
             continue;
         };
         claims.push(Claim::Name(name));
-        if let Some(IpAddr::V4(address)) = row.address.filter(|address| is_usable(*address)) {
-            claims.push(Claim::Address(vpn.clone(), address));
-        }
+        let addresses = row.addresses.iter().filter(|address| usable(**address));
+        claims.extend(addresses.map(|address| Claim::Address(vpn.clone(), *address)));
         let primary = pod.primary().is_some_and(|primary| primary.uid == row.uid);
         if let Some(mac) = pod.mac.filter(|_| primary) {
             claims.push(Claim::Mac(format!("{host}:{vpn}").into(), mac));
         }
     }
     claims
-}
-
-fn is_usable(address: IpAddr) -> bool {
-    matches!(address, IpAddr::V4(address) if usable(address))
 }

@@ -1,10 +1,11 @@
 //! A pod's network interface with everything that is known about it.
 
+use std::collections::BTreeSet;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::rows::NetworkType;
+use super::rows::{LINK_LOCAL_GATEWAY, NetworkType};
 use super::status::Reason;
 use crate::net::{Dpid, LportTag, MacAddr, OfPort};
 
@@ -23,27 +24,27 @@ pub struct Interface {
     pub identity: Option<Identity>,
     /// Where it is plugged in. Absent while it cannot forward anything.
     pub attachment: Option<Attachment>,
-    /// The address others reach it at. Absent while there is none, or while somebody else has it.
-    pub address: Option<Ipv4Addr>,
-    pub gateway: Option<Gateway>,
-    /// An allocation pool applies: its DHCP requests are answered.
+    /// The addresses others reach it at, in the order of the configuration; those that somebody else has are missing.
+    pub addresses: Box<[Address]>,
+    /// An IPv4 allocation pool applies: its DHCP requests are answered.
     pub dhcp: bool,
     /// What it waits for; empty when all of it is desired.
     pub pending: Vec<Reason>,
     /// What a reader should know though nothing is missing.
     pub notes: Vec<Reason>,
-    pub texts: Texts,
+    /// The MAC address of the attachment as it is shown.
+    pub mac_text: Option<Arc<str>>,
 }
 
-/// Addresses as they are shown, made once: many derived nodes hold them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Texts {
-    /// Of the attachment.
-    pub mac: Option<Arc<str>>,
-    pub address: Option<Arc<str>>,
-    /// The address as a prefix of 32 bits.
-    pub prefix: Option<Arc<str>>,
-    pub gateway: Option<Arc<str>>,
+/// An address of an interface, and how it is shown: written out once, since many derived nodes hold it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    pub ip: IpAddr,
+    pub gateway: Option<Gateway>,
+    pub text: Arc<str>,
+    /// The address as a prefix of all its bits.
+    pub prefix: Arc<str>,
+    pub gateway_text: Option<Arc<str>>,
 }
 
 /// The names that an interface has and belongs to.
@@ -73,7 +74,7 @@ pub struct Attachment {
 /// The router address an interface uses, and how it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gateway {
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     pub source: GatewaySource,
 }
 
@@ -84,25 +85,52 @@ pub enum GatewaySource {
     Pool,
     /// First address of the node's `pod-cidr`.
     PodCidr,
-    /// The `.1` of the address's /24: nothing better is configured.
+    /// The `.1` of an IPv4 address's /24: nothing better is configured.
     Assumed,
+    /// [`LINK_LOCAL_GATEWAY`]: nothing better is configured, and nothing better is needed.
+    LinkLocal,
 }
 
 impl Interface {
     /// Writes out what is known now.
     pub(super) fn spell(&mut self) {
-        self.texts = Texts {
-            mac: self.attachment.as_ref().map(|attachment| attachment.mac.to_string().into()),
-            address: self.address.map(|address| address.to_string().into()),
-            prefix: self.address.map(|address| format!("{address}/32").into()),
-            gateway: self.gateway.map(|gateway| gateway.address.to_string().into()),
-        };
+        self.mac_text = self.attachment.as_ref().map(|attachment| attachment.mac.to_string().into());
+    }
+
+    /// The first address, for readers that know of one only.
+    pub fn first_address(&self) -> Option<&Address> {
+        self.addresses.first()
+    }
+
+    /// Whether it takes part in IPv6: routers and neighbours are answered for.
+    pub fn has_ipv6(&self) -> bool {
+        self.addresses.iter().any(|address| address.ip.is_ipv6())
+    }
+
+    /// All routers it may ask for, each once.
+    pub fn gateways(&self) -> BTreeSet<IpAddr> {
+        let of_addresses = self.addresses.iter().filter_map(|address| Some(address.gateway?.address));
+        let link_local = self.has_ipv6().then_some(IpAddr::V6(LINK_LOCAL_GATEWAY));
+        of_addresses.chain(link_local).collect()
     }
 
     /// Identity, attachment and tag together: what every L2 flow needs.
     pub fn plugged(&self) -> Option<(&Identity, LportTag, &Attachment)> {
         let identity = self.identity.as_ref()?;
         Some((identity, identity.lport?, self.attachment.as_ref()?))
+    }
+}
+
+impl Address {
+    pub(super) fn new(ip: IpAddr, gateway: Option<Gateway>) -> Address {
+        let bits = if ip.is_ipv4() { 32 } else { 128 };
+        Address {
+            ip,
+            gateway,
+            text: ip.to_string().into(),
+            prefix: format!("{ip}/{bits}").into(),
+            gateway_text: gateway.map(|gateway| gateway.address.to_string().into()),
+        }
     }
 }
 

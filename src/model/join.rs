@@ -1,5 +1,9 @@
 //! Membership: an interface enters and leaves ELANs, VPNs, switches and gateways.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
 use super::apply::{Model, Work, remove_from};
 use super::ids::{Allocator, Pool, l3_vni_key};
 use super::interface::Interface;
@@ -23,14 +27,15 @@ impl Model {
             let (identity, lport, attachment) = interface.plugged()?;
             Some((identity.elan.clone(), identity.vpn.clone(), lport, attachment.dpid))
         };
-        let gateway = |interface: &Interface| {
-            let (identity, ..) = interface.plugged()?;
-            Some((identity.vpn.clone(), interface.gateway?.address))
+        let gateways = |interface: &Interface| -> BTreeSet<(Arc<str>, IpAddr)> {
+            let Some((identity, ..)) = interface.plugged() else { return BTreeSet::new() };
+            interface.gateways().into_iter().map(|gateway| (identity.vpn.clone(), gateway)).collect()
         };
         // New memberships come first, so that a thing with one member does not vanish and return.
         if before.and_then(identity) != identity(after) {
             self.enter(after, allocator, work);
         }
+        self.count_ipv6(before, after, work);
         let (was, is) = (before.and_then(place), place(after));
         if was != is {
             if let Some(interface) = before {
@@ -38,17 +43,14 @@ impl Model {
             }
             self.plug(after, work);
         }
-        let (was, is) = (before.and_then(gateway), gateway(after));
-        if was != is {
-            for gateway in [&was, &is].into_iter().flatten() {
-                work.touched.gateways.insert(gateway.clone());
-            }
-            if let Some(gateway) = was {
-                remove_from(&mut self.gateways, &gateway, &after.id);
-            }
-            if let Some(gateway) = is {
-                self.gateways.entry(gateway).or_default().insert(after.id.clone());
-            }
+        let (was, is) = (before.map(gateways).unwrap_or_default(), gateways(after));
+        for gateway in was.difference(&is) {
+            work.touched.gateways.insert(gateway.clone());
+            remove_from(&mut self.gateways, gateway, &after.id);
+        }
+        for gateway in is.difference(&was) {
+            work.touched.gateways.insert(gateway.clone());
+            self.gateways.entry(gateway.clone()).or_default().insert(after.id.clone());
         }
         if let Some(interface) = before {
             self.quit(interface, after, work);
@@ -82,6 +84,28 @@ impl Model {
         }
         if let Some(vpn) = self.vpns.get_mut(&identity.vpn) {
             vpn.interfaces.insert(interface.id.clone());
+        }
+    }
+
+    /// Whether a VPN has IPv6 at all is shown with it.
+    fn count_ipv6(&mut self, before: Option<&Interface>, after: &Interface, work: &mut Work) {
+        let vpn = |interface: &Interface| {
+            let identity = interface.identity.as_ref().filter(|_| interface.has_ipv6())?;
+            Some(identity.vpn.clone())
+        };
+        let (was, is) = (before.and_then(vpn), vpn(after));
+        for (name, comes) in [(&was, false), (&is, true)] {
+            let Some(name) = name.as_ref().filter(|_| was != is) else { continue };
+            let Some(vpn) = self.vpns.get_mut(name) else { continue };
+            let had = !vpn.ipv6.is_empty();
+            if comes {
+                vpn.ipv6.insert(after.id.clone());
+            } else {
+                vpn.ipv6.remove(&after.id);
+            }
+            if had == vpn.ipv6.is_empty() {
+                work.touched.vpns.insert(name.clone());
+            }
         }
     }
 

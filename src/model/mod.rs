@@ -27,11 +27,12 @@ pub use apply::Model;
 pub use claims::{Claim, Claimant};
 pub use conflict::Conflict;
 pub use ids::{Allocator, FIRST_VPN_ID, IdKey, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
-pub use interface::{Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId, Texts};
+pub use interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
 pub use names::identity;
 pub use read::Reader;
 pub use rows::{
-    AllocationPool, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId, Row,
+    AllocationPool, Bridge, K8sNode, LINK_LOCAL_GATEWAY, Lease, Network, NetworkType, Pod, PodInterface,
+    Port, PortId, Row,
 };
 pub use spans::{CHUNK_BITS, Chunk, Elan, Switch, TunnelPort, Vpn};
 pub use status::Reason;

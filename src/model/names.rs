@@ -23,6 +23,7 @@ pub struct PodNames {
     pub port_mac_address: SchemaId,
     pub interface: SchemaId,
     pub ip_address: SchemaId,
+    pub secondary_ip_address: SchemaId,
     pub network_id: SchemaId,
     pub network_type: SchemaId,
 }
@@ -98,6 +99,7 @@ impl Names {
                 port_mac_address: pod("/port-mac-address"),
                 interface: pod("/interface"),
                 ip_address: pod("/interface/ip-address"),
+                secondary_ip_address: pod("/interface/coeus-pod:secondary-ip-address"),
                 network_id: pod("/interface/network-id"),
                 network_type: pod("/interface/network-type"),
             },

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use ipnetwork::Ipv4Network;
+use ipnetwork::IpNetwork;
 
-use super::names::Names;
+use super::names::{Names, PodNames};
 use super::rows::{
     AllocationPool, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId, Row,
-    usable,
+    usable_v4,
 };
 use crate::datastore::{Change, Snapshot, Store};
 use crate::net::{MacAddr, OfPort};
@@ -197,7 +197,7 @@ fn pod(names: &Names, uid: &Arc<str>, fields: &Fields) -> Pod {
     let mac = mac_text.as_ref().and_then(|text| unicast(text));
     let interfaces = entries(fields, names.interface).map(|(uid, fields)| PodInterface {
         uid,
-        address: ip(fields, names.ip_address),
+        addresses: addresses(names, fields),
         network_id: fields.text(names.network_id).map(Arc::from),
         network_type: match fields.leaf(names.network_type) {
             Some(Value::Enum(0)) => NetworkType::Flat,
@@ -219,6 +219,16 @@ fn pod(names: &Names, uid: &Arc<str>, fields: &Fields) -> Pod {
     }
 }
 
+/// All addresses of a pod interface, each once.
+fn addresses(names: &PodNames, fields: &Fields) -> Box<[IpAddr]> {
+    let mut all: Vec<IpAddr> = ip(fields, names.ip_address).into_iter().collect();
+    for value in fields.leaf_list(names.secondary_ip_address) {
+        let address = value.as_text().and_then(|text| text.parse().ok());
+        all.extend(address.filter(|address| !all.contains(address)));
+    }
+    all.into()
+}
+
 fn k8s_node(names: &Names, uid: &Arc<str>, fields: &Fields) -> K8sNode {
     let names = &names.node;
     K8sNode {
@@ -232,12 +242,12 @@ fn k8s_node(names: &Names, uid: &Arc<str>, fields: &Fields) -> K8sNode {
 fn network(names: &Names, id: &Arc<str>, fields: &Fields) -> Network {
     let names = &names.pool;
     let pools = entries(fields, names.allocation_pool).filter_map(|(subnet, fields)| {
-        let subnet: Ipv4Network = subnet.parse().ok()?;
+        let subnet: IpNetwork = subnet.parse().ok()?;
         Some(AllocationPool {
             subnet,
-            from: ipv4(fields, names.allocate_from),
-            to: ipv4(fields, names.allocate_to),
-            gateway: ipv4(fields, names.gateway),
+            from: ip(fields, names.allocate_from),
+            to: ip(fields, names.allocate_to),
+            gateway: ip(fields, names.gateway),
         })
     });
     let mut pools: Vec<_> = pools.collect();
@@ -257,7 +267,7 @@ fn bridge(names: &Names, snapshot: &Snapshot, node_id: &Arc<str>) -> Option<Brid
         let configs = topology_node(names, snapshot, system)?.list(names.other_configs)?;
         let address: Ipv4Addr =
             configs.get(&Key::text("local_ip"))?.text(names.other_config_value)?.parse().ok()?;
-        usable(address).then_some(address)
+        usable_v4(address).then_some(address)
     };
     Some(Bridge { node_id: node_id.clone(), dpid, local_ip: local_ip() })
 }

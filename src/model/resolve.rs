@@ -1,15 +1,16 @@
 //! What an interface is, worked out from all rows that bear on it.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use ipnetwork::IpNetwork;
 use smallvec::SmallVec;
 
 use super::apply::{Entry, Model, Work, remove_from};
 use super::claims::{Claim, Claimant};
 use super::ids::{Allocator, Pool};
-use super::interface::{Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId, Texts};
-use super::rows::{Network, Pod, PodInterface, Port, usable};
+use super::interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
+use super::rows::{LINK_LOCAL_GATEWAY, Network, Pod, PodInterface, Port, usable};
 use super::status::Reason;
 use crate::net::{Dpid, LportTag};
 
@@ -155,23 +156,30 @@ impl Model {
         let elan: Arc<str> = format!("{host}:{vpn}").into();
         let primary = pod.primary().is_some_and(|primary| primary.uid == row.uid);
         self.attach(&mut interface, &mut claims, &name, &elan, host, primary.then_some(pod));
-        let leased = row.address.is_none();
-        let address = row.address.or_else(|| Some(IpAddr::V4(self.leases.get(&name)?.address)));
-        match address {
-            None => interface.pending.push(Reason::NoAddress),
-            Some(IpAddr::V4(address)) if usable(address) => {
-                claims.push((Claim::Address(vpn.clone(), address), leased));
-                interface.address = Some(address);
-            }
-            Some(address) => interface.pending.push(Reason::UnusableAddress(address)),
-        }
         let networks = [Some(&elan), Some(&vpn), row.network_id.as_ref()];
         let networks = || networks.into_iter().flatten().filter_map(|id| self.networks.get(id));
-        interface.dhcp = networks().any(|network| !network.pools.is_empty());
-        interface.gateway = interface.address.and_then(|address| self.gateway(address, host, networks()));
-        if let Some(Gateway { address, source: GatewaySource::Assumed }) = interface.gateway {
-            interface.notes.push(Reason::AssumedGateway(address));
+        let pools = || networks().flat_map(|network| &network.pools);
+        interface.dhcp = pools().any(|pool| pool.subnet.is_ipv4());
+        // A lease gives an IPv4 address to an interface that is configured without one.
+        let lease = self.leases.get(&name).filter(|_| !row.addresses.iter().any(IpAddr::is_ipv4));
+        let leased = lease.map(|lease| (IpAddr::V4(lease.address), true));
+        let mut addresses = Vec::new();
+        for (address, leased) in row.addresses.iter().map(|address| (*address, false)).chain(leased) {
+            if !usable(address) {
+                interface.pending.push(Reason::UnusableAddress(address));
+                continue;
+            }
+            claims.push((Claim::Address(vpn.clone(), address), leased));
+            let gateway = self.gateway(address, host, networks());
+            if let Some(Gateway { address, source: GatewaySource::Assumed }) = gateway {
+                interface.notes.push(Reason::AssumedGateway(address));
+            }
+            addresses.push(Address::new(address, gateway));
         }
+        if row.addresses.is_empty() && leased.is_none() {
+            interface.pending.push(Reason::NoAddress);
+        }
+        interface.addresses = addresses.into();
         interface.identity = Some(Identity { name, elan, vpn, host, network_type: row.network_type, lport });
         Draft { interface, claims }
     }
@@ -246,7 +254,7 @@ impl Model {
 
     fn gateway<'a>(
         &'a self,
-        address: Ipv4Addr,
+        address: IpAddr,
         host: IpAddr,
         networks: impl Iterator<Item = &'a Network>,
     ) -> Option<Gateway> {
@@ -257,19 +265,23 @@ impl Model {
         let cidr = || {
             let nodes = self.nodes_by_address.get(&host)?;
             let cidrs = nodes.iter().filter_map(|uid| self.nodes.get(uid)?.pod_cidr);
-            cidrs.filter(|cidr| cidr.contains(address)).find_map(|cidr| cidr.nth(1))
+            cidrs.filter(|cidr| cidr.contains(address)).find_map(first_of)
         };
         let (gateway, source) = match pool {
             Some(gateway) => (gateway, GatewaySource::Pool),
             None => match cidr() {
                 Some(gateway) => (gateway, GatewaySource::PodCidr),
-                None => {
-                    let [a, b, c, _] = address.octets();
-                    (Ipv4Addr::new(a, b, c, 1), GatewaySource::Assumed)
-                }
+                None => match address {
+                    IpAddr::V4(address) => {
+                        let [a, b, c, _] = address.octets();
+                        (IpAddr::V4(Ipv4Addr::new(a, b, c, 1)), GatewaySource::Assumed)
+                    }
+                    IpAddr::V6(_) => (IpAddr::V6(LINK_LOCAL_GATEWAY), GatewaySource::LinkLocal),
+                },
             },
         };
-        (usable(gateway) && gateway != address).then_some(Gateway { address: gateway, source })
+        let routes = usable(gateway) || gateway == LINK_LOCAL_GATEWAY;
+        (routes && gateway != address).then_some(Gateway { address: gateway, source })
     }
 
     /// Takes away from an interface what is somebody else's.
@@ -290,8 +302,8 @@ impl Model {
                     interface.pending.push(Reason::MacTaken { mac: *mac, owner, elan: elan.clone() });
                 }
                 Claim::Address(vpn, address) => {
-                    interface.address = None;
-                    interface.gateway = None;
+                    let others = interface.addresses.iter().filter(|own| own.ip != *address);
+                    interface.addresses = others.cloned().collect();
                     interface.pending.push(Reason::AddressTaken {
                         address: *address,
                         owner,
@@ -337,13 +349,23 @@ impl Interface {
             id: id.clone(),
             identity: None,
             attachment: None,
-            address: None,
-            gateway: None,
+            addresses: Box::default(),
             dhcp: false,
             pending: Vec::new(),
             notes: Vec::new(),
-            texts: Texts::default(),
+            mac_text: None,
         }
+    }
+}
+
+/// The first address after a prefix's own: its router, by convention.
+fn first_of(cidr: IpNetwork) -> Option<IpAddr> {
+    match cidr {
+        IpNetwork::V4(cidr) => cidr.nth(1).map(IpAddr::V4),
+        IpNetwork::V6(cidr) if cidr.prefix() < 128 => {
+            Some(IpAddr::V6(Ipv6Addr::from_bits(cidr.network().to_bits() + 1)))
+        }
+        IpNetwork::V6(_) => None,
     }
 }
 

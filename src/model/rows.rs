@@ -1,9 +1,9 @@
 //! The rows as they are written: one struct for each kind of list entry that matters to forwarding.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use ipnetwork::Ipv4Network;
+use ipnetwork::IpNetwork;
 
 use crate::net::{Dpid, MacAddr, OfPort};
 
@@ -28,7 +28,8 @@ pub struct Pod {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodInterface {
     pub uid: Arc<str>,
-    pub address: Option<IpAddr>,
+    /// `ip-address` first, then `coeus-pod:secondary-ip-address`; each once.
+    pub addresses: Box<[IpAddr]>,
     pub network_id: Option<Arc<str>>,
     pub network_type: NetworkType,
 }
@@ -49,8 +50,8 @@ pub struct K8sNode {
     pub uid: Arc<str>,
     pub internal: Option<IpAddr>,
     pub external: Option<IpAddr>,
-    /// `pod-cidr`, where it is an IPv4 prefix.
-    pub pod_cidr: Option<Ipv4Network>,
+    /// `pod-cidr`, where it is a prefix.
+    pub pod_cidr: Option<IpNetwork>,
 }
 
 /// `/dhcp_allocation_pool:dhcp_allocation_pool/network[network-id]`.
@@ -61,13 +62,13 @@ pub struct Network {
     pub pools: Vec<AllocationPool>,
 }
 
-/// `network[network-id]/allocation-pool[subnet]`, IPv4 only.
+/// `network[network-id]/allocation-pool[subnet]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllocationPool {
-    pub subnet: Ipv4Network,
-    pub from: Option<Ipv4Addr>,
-    pub to: Option<Ipv4Addr>,
-    pub gateway: Option<Ipv4Addr>,
+    pub subnet: IpNetwork,
+    pub from: Option<IpAddr>,
+    pub to: Option<IpAddr>,
+    pub gateway: Option<IpAddr>,
 }
 
 /// A DHCP lease: the address an interface was given.
@@ -121,11 +122,27 @@ pub enum Row {
     Port(PortId, Option<Port>),
 }
 
-/// Other unicast addresses than these cannot be given to a pod or tunnel: none of 0/8 (RFC 1122) and 127/8.
-pub fn usable(address: Ipv4Addr) -> bool {
+/// Whether a pod or tunnel may have this address: none of 0/8 (RFC 1122), 127/8 and above 224/3.
+pub fn usable_v4(address: Ipv4Addr) -> bool {
     let [first, ..] = address.octets();
     !matches!(first, 0 | 127 | 224..=255)
 }
+
+/// Whether a pod may have this address: of IPv6, global and unique local unicast. Link-local addresses are not given
+/// to pods: each makes its own (RFC 4862), and no router forwards them.
+pub fn usable(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => usable_v4(address),
+        IpAddr::V6(address) => {
+            let other = address.is_unspecified() || address.is_loopback() || address.is_multicast();
+            !other && !address.is_unicast_link_local() && address.to_ipv4_mapped().is_none()
+        }
+    }
+}
+
+/// The router's own address on every link of a VPN: what router advertisements come from (RFC 4861 section 4.2), and
+/// what an IPv6 address routes through that no pool and no node's range holds.
+pub const LINK_LOCAL_GATEWAY: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 
 impl Pod {
     pub fn interface(&self, uid: &str) -> Option<&PodInterface> {

@@ -37,6 +37,8 @@ pub struct Vpn {
     /// Absent only while the pool of VNIs is used up.
     pub l3_vni: Option<Vni>,
     pub interfaces: BTreeSet<InterfaceId>,
+    /// Those with an IPv6 address.
+    pub ipv6: BTreeSet<InterfaceId>,
     /// Number of attached interfaces by switch.
     pub members: BTreeMap<Dpid, usize>,
 }

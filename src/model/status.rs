@@ -1,6 +1,6 @@
 //! Why an interface is not, or not wholly, on a switch: sentences for the operator.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::net::{Dpid, MacAddr};
@@ -35,11 +35,11 @@ pub enum Reason {
     #[error("address {0} cannot be given to a pod")]
     UnusableAddress(IpAddr),
     #[error("address {address} is in use by {owner} in VPN {vpn}")]
-    AddressTaken { address: Ipv4Addr, owner: Arc<str>, vpn: Arc<str> },
+    AddressTaken { address: IpAddr, owner: Arc<str>, vpn: Arc<str> },
     #[error("pool of {0} is used up")]
     PoolExhausted(&'static str),
     #[error("gateway {0} is assumed: no allocation pool and no pod-cidr holds the address")]
-    AssumedGateway(Ipv4Addr),
+    AssumedGateway(IpAddr),
     #[error("switch {0} has no other_config:local_ip, so other nodes cannot be reached")]
     NoTunnelAddress(Dpid),
     #[error("switch {0} has no tunnel port yet, so other nodes cannot be reached")]

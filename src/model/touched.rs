@@ -1,5 +1,5 @@
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::interface::InterfaceId;
@@ -26,7 +26,7 @@ pub struct Touched {
     /// Local broadcast groups whose set of chunks changed.
     pub floods: BTreeSet<(Arc<str>, Dpid)>,
     /// Gateways (VPN and address) that came or went.
-    pub gateways: BTreeSet<(Arc<str>, Ipv4Addr)>,
+    pub gateways: BTreeSet<(Arc<str>, IpAddr)>,
     /// Port numbers of a bridge (its node id) whose port came, went or changed.
     pub port_numbers: BTreeSet<(Arc<str>, OfPort)>,
     /// Switches that came or went, or whose tunnel address or port changed.

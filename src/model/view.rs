@@ -1,7 +1,7 @@
 //! What renderers ask the model.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use super::apply::Model;
@@ -65,14 +65,14 @@ impl Model {
     }
 
     /// Gateway addresses in use in a VPN.
-    pub fn gateways(&self, vpn: &Arc<str>) -> impl Iterator<Item = Ipv4Addr> + use<'_> {
-        let first = (vpn.clone(), Ipv4Addr::UNSPECIFIED);
+    pub fn gateways(&self, vpn: &Arc<str>) -> impl Iterator<Item = IpAddr> + use<'_> {
+        let first = (vpn.clone(), IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         let vpn = vpn.clone();
         self.gateways.range(first..).map(|(key, _)| key).take_while(move |key| key.0 == vpn).map(|key| key.1)
     }
 
     /// The switches themselves answer for this address: some interface routes through it, and no pod has it.
-    pub fn is_gateway(&self, vpn: &Arc<str>, address: Ipv4Addr) -> bool {
+    pub fn is_gateway(&self, vpn: &Arc<str>, address: IpAddr) -> bool {
         self.gateways.contains_key(&(vpn.clone(), address))
             && self.claims.owner(&Claim::Address(vpn.clone(), address)).is_none()
     }

@@ -1,6 +1,6 @@
 //! What a flow may do, in the words of the pipeline. A recipe of several actions has the name of what it does.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use openflow_rs::{Action, Field, Subfield};
 
@@ -103,6 +103,66 @@ pub fn answer_echo() -> Vec<Action> {
         Action::Pop(whole(Field::Ipv4Dst)),
         Action::load(whole(Field::IcmpType), 0),
         Action::load(whole(Field::IpTtl), 64),
+        clear_in_port(),
+    ]
+}
+
+/// The same for an ICMPv6 echo request.
+pub fn answer_echo_v6() -> Vec<Action> {
+    vec![
+        Action::Push(whole(Field::EthSrc)),
+        Action::Move { src: whole(Field::EthDst), dst: whole(Field::EthSrc) },
+        Action::Pop(whole(Field::EthDst)),
+        Action::Push(whole(Field::Ipv6Src)),
+        Action::Move { src: whole(Field::Ipv6Dst), dst: whole(Field::Ipv6Src) },
+        Action::Pop(whole(Field::Ipv6Dst)),
+        Action::set_field(Field::Icmpv6Type, 129_u8),
+        Action::load(whole(Field::IpTtl), 64),
+        clear_in_port(),
+    ]
+}
+
+/// Flags of a neighbour advertisement (RFC 4861 section 4.4), in the top bits of its reserved word. The answer always
+/// takes the place of what the asker knew: nobody but the switch answers for an address that it answers for.
+const ROUTER: u32 = 1 << 31;
+const SOLICITED: u32 = 1 << 30;
+const OVERRIDE: u32 = 1 << 29;
+
+/// First half of the answer to a neighbour solicitation: it becomes an advertisement from `mac` to the asker. The address
+/// in it can be set only once a table has matched on the new type: [`finish_advertisement`].
+pub fn begin_advertisement(mac: MacAddr, router: bool) -> Vec<Action> {
+    let flags = SOLICITED | OVERRIDE | if router { ROUTER } else { 0 };
+    vec![
+        Action::Move { src: whole(Field::EthSrc), dst: whole(Field::EthDst) },
+        set_eth_src(mac),
+        Action::set_field(Field::Icmpv6Type, 136_u8),
+        Action::set_field(Field::NdReserved, flags),
+        Action::set_field(Field::NdOptionsType, TARGET_LINK_LAYER_ADDRESS),
+    ]
+}
+
+/// Type of the option that holds the target's address. Source: RFC 4861 section 4.6.1.
+const TARGET_LINK_LAYER_ADDRESS: u8 = 2;
+
+/// Second half: from the target to the asker, with the address of the first half.
+pub fn finish_advertisement() -> Vec<Action> {
+    vec![
+        Action::Move { src: whole(Field::Ipv6Src), dst: whole(Field::Ipv6Dst) },
+        Action::Move { src: whole(Field::NdTarget), dst: whole(Field::Ipv6Src) },
+        Action::Move { src: whole(Field::EthSrc), dst: whole(Field::NdTll) },
+        clear_in_port(),
+    ]
+}
+
+/// Second half where the asker has no address yet (duplicate detection): all nodes of the link hear it, and nobody
+/// takes it for an answer to a question of theirs (RFC 4861 section 7.2.4).
+pub fn finish_advertisement_to_all() -> Vec<Action> {
+    let all_nodes = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+    vec![
+        Action::set_field(Field::Ipv6Dst, u128::from(all_nodes)),
+        set_eth_dst(MacAddr([0x33, 0x33, 0, 0, 0, 1])),
+        Action::set_field(Field::NdReserved, OVERRIDE),
+        Action::Move { src: whole(Field::NdTarget), dst: whole(Field::Ipv6Src) },
         clear_in_port(),
     ]
 }

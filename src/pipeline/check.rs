@@ -56,7 +56,7 @@ impl Flow {
     }
 
     fn check_action(&self, row: &'static Row, action: &Action) -> Result<(), CheckError> {
-        let bits = |place: &Subfield| ((1_u128 << place.bits) - 1) << place.start;
+        let bits = |place: &Subfield| (u128::MAX >> (128 - place.bits)) << place.start;
         match action {
             Action::SetField(value) => self.sets(row, value.field, value.mask),
             Action::Load { dst, .. } | Action::Move { dst, .. } | Action::Pop(dst) => {
@@ -104,10 +104,16 @@ fn names(field: Field, mask: u128) -> Vec<String> {
         Field::Ipv4Src => "nw_src",
         Field::Ipv4Dst => "nw_dst",
         Field::IpTtl => "nw_ttl",
+        Field::Ipv6Src => "ipv6_src",
+        Field::Ipv6Dst => "ipv6_dst",
         Field::UdpSrc => "udp_src",
         Field::UdpDst => "udp_dst",
-        Field::IcmpType => "icmp_type",
-        Field::IcmpCode => "icmp_code",
+        Field::IcmpType | Field::Icmpv6Type => "icmp_type",
+        Field::IcmpCode | Field::Icmpv6Code => "icmp_code",
+        Field::NdTarget => "nd_target",
+        Field::NdTll => "nd_tll",
+        Field::NdReserved => "nd_reserved",
+        Field::NdOptionsType => "nd_options_type",
         Field::ArpOp => "arp_op",
         Field::ArpSpa => "arp_spa",
         Field::ArpTpa => "arp_tpa",

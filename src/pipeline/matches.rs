@@ -1,8 +1,7 @@
 //! What a flow may match on, in the words of the pipeline.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ipnetwork::Ipv4Network;
 use openflow_rs::{Field, MatchField};
 
 use super::Metadata;
@@ -60,6 +59,10 @@ pub fn ipv4() -> MatchField {
     MatchField::exact(Field::EthType, 0x0800_u16)
 }
 
+pub fn ipv6() -> MatchField {
+    MatchField::exact(Field::EthType, 0x86dd_u16)
+}
+
 pub fn arp() -> MatchField {
     MatchField::exact(Field::EthType, 0x0806_u16)
 }
@@ -76,9 +79,12 @@ pub fn arp_spa(sender: Ipv4Addr) -> MatchField {
     MatchField::exact(Field::ArpSpa, u32::from(sender))
 }
 
-/// Destination inside a prefix; implies IPv4.
-pub fn ip_dst(prefix: Ipv4Network) -> [MatchField; 2] {
-    [ipv4(), MatchField::masked(Field::Ipv4Dst, u32::from(prefix.ip()), u32::from(prefix.mask()))]
+/// One destination address, of either version.
+pub fn ip_host(address: IpAddr) -> [MatchField; 2] {
+    match address {
+        IpAddr::V4(address) => [ipv4(), MatchField::exact(Field::Ipv4Dst, u32::from(address))],
+        IpAddr::V6(address) => [ipv6(), MatchField::exact(Field::Ipv6Dst, u128::from(address))],
+    }
 }
 
 pub fn ip_ttl(ttl: u8) -> MatchField {
@@ -101,6 +107,41 @@ pub fn icmp_echo_request() -> [MatchField; 4] {
         MatchField::exact(Field::IcmpType, 8_u8),
         MatchField::exact(Field::IcmpCode, 0_u8),
     ]
+}
+
+/// An ICMPv6 message of this type, code 0.
+fn icmpv6(kind: u8) -> [MatchField; 4] {
+    [
+        ipv6(),
+        MatchField::exact(Field::IpProto, 58_u8),
+        MatchField::exact(Field::Icmpv6Type, kind),
+        MatchField::exact(Field::Icmpv6Code, 0_u8),
+    ]
+}
+
+pub fn icmpv6_echo_request() -> [MatchField; 4] {
+    icmpv6(128)
+}
+
+pub fn router_solicitation() -> [MatchField; 4] {
+    icmpv6(133)
+}
+
+pub fn neighbour_solicitation() -> [MatchField; 4] {
+    icmpv6(135)
+}
+
+pub fn neighbour_advertisement() -> [MatchField; 4] {
+    icmpv6(136)
+}
+
+/// The address that is asked for, or told of.
+pub fn nd_target(target: Ipv6Addr) -> MatchField {
+    MatchField::exact(Field::NdTarget, u128::from(target))
+}
+
+pub fn ipv6_src(source: Ipv6Addr) -> MatchField {
+    MatchField::exact(Field::Ipv6Src, u128::from(source))
 }
 
 pub fn tun_id(vni: Vni) -> MatchField {

@@ -30,6 +30,7 @@ pub mod owners {
         Elan "elan"
         Vpn "vpn"
         Arp "arp"
+        Nd "nd"
         Dhcp "dhcp"
         Tunnel "tunnel"
     }

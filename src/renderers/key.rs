@@ -1,5 +1,5 @@
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::model::{Chunk, InterfaceId, Model, Touched};
@@ -17,7 +17,7 @@ pub enum Key {
     VpnOnSwitch(Arc<str>, Dpid),
     Chunk(Chunk),
     /// A router address of a VPN.
-    Gateway(Arc<str>, Ipv4Addr),
+    Gateway(Arc<str>, IpAddr),
     /// From one switch to another.
     Tunnel(Dpid, Dpid),
     /// A port number of a bridge, by the bridge's node id.

@@ -13,6 +13,7 @@
 //! | elan      | 48, 50, 51, 52, 55     | interface, ELAN on a switch, chunk     |
 //! | vpn       | 19, 21                 | interface, VPN on a switch, gateway    |
 //! | arp       | 43, 81                 | interface, gateway                     |
+//! | nd        | 45, 82                 | interface, gateway                     |
 //! | dhcp      | 60                     | interface                              |
 
 mod arp;
@@ -27,6 +28,7 @@ mod explain;
 mod ids;
 mod interface;
 mod key;
+mod nd;
 mod nodes;
 mod plan;
 mod recipes;
@@ -78,6 +80,7 @@ fn switching() -> Vec<Box<dyn Renderer>> {
         Box::new(elan::Elans),
         Box::new(vpn::Vpns),
         Box::new(arp::Arp),
+        Box::new(nd::Nd),
         Box::new(dhcp::Dhcp),
     ]
 }

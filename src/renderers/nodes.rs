@@ -65,6 +65,22 @@ impl InnerList {
     }
 }
 
+impl InnerList {
+    /// The list with these entries (at most [`List::FEW`]), as a child of a node that is built.
+    pub fn each<const N: usize>(
+        &self,
+        entries: impl IntoIterator<Item = ([Value; N], impl FnOnce(Build) -> Build)>,
+    ) -> (SchemaId, Node) {
+        let built = entries.into_iter().map(|(key, rest)| {
+            let (_, build) = entry(DataPath::root(), self.list, &self.key, key.clone());
+            (Key(key.into_iter().collect()), rest(build).fields())
+        });
+        let mut built: Vec<_> = built.collect();
+        built.sort_by(|(one, _), (other, _)| one.cmp(other));
+        (self.list, Node::List(List { entries: Entries::Few(built.into()) }))
+    }
+}
+
 fn entry<const N: usize>(
     parent: DataPath,
     list: SchemaId,

@@ -179,7 +179,7 @@ pub fn bridge(node: u64, local_ip: Option<Ipv4Addr>) -> Row {
 pub fn pod(name: &str, namespace: &str, node: u64, address: Option<&str>) -> Row {
     let interface = PodInterface {
         uid: name.into(),
-        address: address.map(|address| address.parse().unwrap()),
+        addresses: address.iter().map(|address| address.parse().unwrap()).collect(),
         network_id: None,
         network_type: NetworkType::Vxlan,
     };
@@ -193,6 +193,13 @@ pub fn pod(name: &str, namespace: &str, node: u64, address: Option<&str>) -> Row
         interfaces: vec![interface],
     };
     Row::Pod(name.into(), Some(pod))
+}
+
+/// The same pod with these addresses, in this order.
+pub fn pod_with(name: &str, namespace: &str, node: u64, addresses: &[&str]) -> Row {
+    let Row::Pod(uid, Some(mut row)) = pod(name, namespace, node, None) else { unreachable!() };
+    row.interfaces[0].addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
+    Row::Pod(uid, Some(row))
 }
 
 pub fn no_pod(name: &str) -> Row {
@@ -266,6 +273,19 @@ pub fn two_pods() -> TwoPods {
 }
 
 impl TwoPods {
+    /// p1 of blue with both versions and p4 with IPv6 alone on node 1, p2 with both on node 2, p5 plugged in on node 2
+    /// while it belongs to node 1.
+    pub fn of_both_versions(self) -> World {
+        World::default()
+            .with(switch(1))
+            .with(switch(2))
+            .with([k8s_node(1, Some("fd00:1::/64")), k8s_node(2, Some("10.11.2.0/24"))])
+            .with([pod_with("p1", "blue", 1, &["10.11.1.10", "fd00:1::10"]), port(1, "blue:p1", 10)])
+            .with([pod_with("p2", "blue", 2, &["fd00:2::10", "10.11.2.10"]), port(2, "blue:p2", 10)])
+            .with([pod_with("p4", "blue", 1, &["fd00:1::20", "fd00:1::21"]), port(1, "blue:p4", 11)])
+            .with([pod_with("p5", "blue", 1, &["fd00:1::30"]), port(2, "blue:p5", 12)])
+    }
+
     /// p1 and p2 of namespace blue on node 1.
     pub fn on_one_node(self) -> World {
         World::default()

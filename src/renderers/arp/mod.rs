@@ -6,6 +6,8 @@
 
 mod flows;
 
+use std::net::IpAddr;
+
 use super::key::{
     elans_respanned, gateways_of_vpn, interfaces_of_elan, interfaces_of_vpn, touched_interfaces,
     vpns_respanned,
@@ -39,6 +41,7 @@ impl Renderer for Arp {
         match key {
             Key::Interface(id) => interface(id, model, out),
             Key::Gateway(name, address) if model.is_gateway(name, *address) => {
+                let IpAddr::V4(address) = address else { return };
                 let Some(vpn) = model.vpn(name) else { return };
                 if let (Some(id), Some(mac)) = (vpn.id, vpn.gateway_mac()) {
                     let answer = flows::answer_for_gateway(id, *address, mac, &Owner::new(name));
@@ -56,16 +59,16 @@ impl Renderer for Arp {
 /// Answers for one pod, wherever somebody of its VPN may ask.
 fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
     let Some(interface) = model.interface(id) else { return };
-    let (Some((identity, lport, attachment)), Some(address)) = (interface.plugged(), interface.address)
-    else {
-        return;
-    };
+    let Some((identity, lport, attachment)) = interface.plugged() else { return };
     let (Some(elan), Some(vpn)) = (model.elan(&identity.elan), model.vpn(&identity.vpn)) else { return };
     let (Some(tag), Some(vpn_id), Some(gateway)) = (elan.tag, vpn.id, vpn.gateway_mac()) else { return };
     let owner = Owner::new(&identity.name);
-    out.flow(attachment.dpid, flows::own_address(lport, address, &owner));
-    let own_elan = flows::answer_in_elan(tag, address, attachment.mac, &owner);
-    out.shared_flow(elan.members.keys().copied(), own_elan);
-    let proxy = flows::answer_as_proxy(vpn_id, address, gateway, &owner);
-    out.shared_flow(vpn.members.keys().copied(), proxy);
+    for address in &interface.addresses {
+        let IpAddr::V4(address) = address.ip else { continue };
+        out.flow(attachment.dpid, flows::own_address(lport, address, &owner));
+        let own_elan = flows::answer_in_elan(tag, address, attachment.mac, &owner);
+        out.shared_flow(elan.members.keys().copied(), own_elan);
+        let proxy = flows::answer_as_proxy(vpn_id, address, gateway, &owner);
+        out.shared_flow(vpn.members.keys().copied(), proxy);
+    }
 }

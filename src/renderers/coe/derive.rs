@@ -6,7 +6,7 @@ use super::super::Rendered;
 use super::super::nodes::Build;
 use super::Coe;
 use crate::datastore::Store;
-use crate::model::{Identity, Interface, InterfaceId, Model, NetworkType};
+use crate::model::{Address, Identity, Interface, InterfaceId, Model, NetworkType};
 use crate::net::{Dpid, VpnId};
 use crate::schema::Value;
 
@@ -14,8 +14,10 @@ use crate::schema::Value;
 const TRUNK: i32 = 3;
 /// `type` of a VPN instance: l3. Source: l3vpn.
 const L3: i32 = 0;
-/// `associated-subnet-type`: V4Subnet. Source: l3vpn.
+/// `associated-subnet-type`. Source: l3vpn.
 const V4_SUBNET: i32 = 0;
+const V6_SUBNET: i32 = 1;
+const V4_AND_V6_SUBNETS: i32 = 3;
 /// `adjacency_type`: primary-adjacency. Source: odl-l3vpn.
 const PRIMARY_ADJACENCY: i32 = 0;
 
@@ -57,12 +59,10 @@ impl Coe {
         let names = &self.names;
         let (path, mut build) = names.elan_interface.entry([text(&identity.name)]);
         build = build.leaf(names.elan_instance_name, text(&identity.elan));
-        if let Some(mac) = &interface.texts.mac {
-            build = build.child(
-                names
-                    .static_mac_entries
-                    .only([text(mac)], |entry| entry.text_if(names.ip_prefix, &interface.texts.address)),
-            );
+        if let Some(mac) = &interface.mac_text {
+            let address = interface.first_address().map(|address| text(&address.text));
+            let entry = |entry: Build| entry.leaf_if(names.ip_prefix, address);
+            build = build.child(names.static_mac_entries.only([text(mac)], entry));
         }
         out.node(Store::Config, path, build.node());
     }
@@ -70,7 +70,13 @@ impl Coe {
     fn vpn_interface(&self, interface: &Interface, identity: &Identity, out: &mut Rendered) {
         let names = &self.names;
         let (path, mut build) = names.vpn_interface.entry([text(&identity.name)]);
-        let subnet_type = Value::Enum(V4_SUBNET);
+        let ipv4 = interface.addresses.iter().any(|address| address.ip.is_ipv4());
+        let subnet_type = match (ipv4, interface.has_ipv6()) {
+            (_, false) => V4_SUBNET,
+            (false, true) => V6_SUBNET,
+            (true, true) => V4_AND_V6_SUBNETS,
+        };
+        let subnet_type = Value::Enum(subnet_type);
         build =
             build
                 .child(names.vpn_instance_names.only([text(&identity.vpn)], |entry| {
@@ -81,13 +87,18 @@ impl Coe {
             let Dpid(dpid) = attachment.dpid;
             build = build.leaf(names.vpn_interface_dpn, Value::Uint(dpid));
         }
-        if let Some(prefix) = &interface.texts.prefix {
-            build = build.child(names.adjacency.only([text(prefix)], |entry| {
+        let adjacency = |address: &Address| {
+            let (mac, gateway) = (interface.mac_text.clone(), address.gateway_text.clone());
+            let fill = move |entry: Build| {
                 entry
-                    .text_if(names.adjacency_mac, &interface.texts.mac)
+                    .text_if(names.adjacency_mac, &mac)
                     .leaf(names.adjacency_type, Value::Enum(PRIMARY_ADJACENCY))
-                    .text_if(names.subnet_gateway_ip, &interface.texts.gateway)
-            }));
+                    .text_if(names.subnet_gateway_ip, &gateway)
+            };
+            ([text(&address.prefix)], fill)
+        };
+        if !interface.addresses.is_empty() {
+            build = build.child(names.adjacency.each(interface.addresses.iter().map(adjacency)));
         }
         out.node(Store::Config, path, build.node());
     }
@@ -124,10 +135,12 @@ impl Coe {
         let distinguisher = vpn.rd.clone().map(Value::Text);
         let (path, build) = names.vpn_instance.entry([text(name)]);
         let family = Build::default().leaf_list(names.route_distinguisher, distinguisher.clone());
+        let family6 = Build::default().leaf_list(names.ipv6_route_distinguisher, distinguisher.clone());
         let node = build
             .leaf(names.vpn_type, Value::Enum(L3))
             .leaf_if(names.l3vni, vpn.l3_vni.map(|vni| Value::Uint(vni.0.into())))
             .container(names.ipv4_family, family);
+        let node = if vpn.ipv6.is_empty() { node } else { node.container(names.ipv6_family, family6) };
         out.node(Store::Config, path, node.node());
         let (Some(VpnId(id)), Some(distinguisher)) = (vpn.id, distinguisher) else { return };
         let (path, build) = names.name_to_vpn_id.entry([text(name)]);

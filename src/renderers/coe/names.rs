@@ -28,6 +28,8 @@ pub(super) struct Names {
     pub l3vni: SchemaId,
     pub ipv4_family: SchemaId,
     pub route_distinguisher: SchemaId,
+    pub ipv6_family: SchemaId,
+    pub ipv6_route_distinguisher: SchemaId,
 
     pub vpn_interface: ListAt,
     pub vpn_instance_names: InnerList,
@@ -88,6 +90,8 @@ impl Names {
             l3vni: id("/l3vpn:vpn-instances/vpn-instance/l3vni"),
             ipv4_family: id("/l3vpn:vpn-instances/vpn-instance/ipv4-family"),
             route_distinguisher: id("/l3vpn:vpn-instances/vpn-instance/ipv4-family/route-distinguisher"),
+            ipv6_family: id("/l3vpn:vpn-instances/vpn-instance/ipv6-family"),
+            ipv6_route_distinguisher: id("/l3vpn:vpn-instances/vpn-instance/ipv6-family/route-distinguisher"),
 
             vpn_interface: list("/l3vpn:vpn-interfaces/vpn-interface"),
             vpn_instance_names: inner("/l3vpn:vpn-interfaces/vpn-interface/vpn-instance-names"),

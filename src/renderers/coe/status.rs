@@ -3,7 +3,7 @@
 use super::super::Rendered;
 use super::super::nodes::{Build, ListAt};
 use crate::datastore::Store;
-use crate::model::{GatewaySource, Interface, Pod, Reason};
+use crate::model::{Address, GatewaySource, Interface, Pod, Reason};
 use crate::schema::{DataPath, Schema, SchemaId, Value};
 
 /// `state`, in the order of the model.
@@ -18,6 +18,7 @@ pub(super) struct Names {
     state: SchemaId,
     reason: SchemaId,
     address: SchemaId,
+    secondary_address: SchemaId,
     mac_address: SchemaId,
     gateway: SchemaId,
     gateway_source: SchemaId,
@@ -39,6 +40,7 @@ impl Names {
             state: id("state"),
             reason: id("reason"),
             address: id("address"),
+            secondary_address: id("secondary-address"),
             mac_address: id("mac-address"),
             gateway: id("gateway"),
             gateway_source: id("gateway-source"),
@@ -67,20 +69,24 @@ impl Names {
         build = build
             .leaf(self.state, Value::Enum(state))
             .leaf_list(self.reason, reasons.map(|reason| Value::text(reason.to_string())))
-            .text_if(self.address, &interface.texts.address);
-        if let Some(gateway) = interface.gateway {
+            .leaf_if(self.address, interface.first_address().map(text))
+            .leaf_list(self.secondary_address, interface.addresses.iter().skip(1).map(text));
+        if let Some(first) = interface.first_address()
+            && let Some(gateway) = first.gateway
+        {
             let source = match gateway.source {
                 GatewaySource::Pool => 0,
                 GatewaySource::PodCidr => 1,
                 GatewaySource::Assumed => 2,
+                GatewaySource::LinkLocal => 3,
             };
             build = build
-                .text_if(self.gateway, &interface.texts.gateway)
+                .text_if(self.gateway, &first.gateway_text)
                 .leaf(self.gateway_source, Value::Enum(source));
         }
         if let Some(attachment) = &interface.attachment {
             build = build
-                .text_if(self.mac_address, &interface.texts.mac)
+                .text_if(self.mac_address, &interface.mac_text)
                 .leaf(self.switch, Value::text(attachment.dpid.to_string()))
                 .leaf(self.port, Value::Text(attachment.port.clone()))
                 .leaf(self.desired_revision, out.date_next(self.desired_revision, attachment.dpid));
@@ -102,4 +108,8 @@ impl Names {
             .leaf_if(self.pod_name, pod.name.clone().map(Value::Text))
             .leaf_if(self.namespace, pod.namespace.clone().map(Value::Text))
     }
+}
+
+fn text(address: &Address) -> Value {
+    Value::Text(address.text.clone())
 }

@@ -24,7 +24,6 @@ impl Renderer for Dhcp {
         let Some(interface) = model.interface(id).filter(|interface| interface.dhcp) else { return };
         let Some((identity, lport, attachment)) = interface.plugged() else { return };
         let owner = Owner::new(&identity.name);
-        out.meter(attachment.dpid, flows::rate(lport, &owner));
         out.flow(attachment.dpid, flows::punt(lport, &owner));
     }
 }

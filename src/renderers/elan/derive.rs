@@ -46,12 +46,12 @@ impl ElanMembers {
         let (path, _) = self.switches.entry(self.places.inner([elan()]), [dpid]);
         let path = path.entry(self.interfaces, ListKey::one(name()));
         out.node(Store::Operational, path, Node::Leaf(name()));
-        let Some(mac) = interface.texts.mac.clone().map(Value::Text) else { return };
+        let Some(mac) = interface.mac_text.clone().map(Value::Text) else { return };
         let (path, build) = self.entries.entry(self.tables.inner([elan()]), [mac]);
-        let node = build
-            .leaf(self.interface, name())
-            .leaf(self.is_static, Value::Bool(true))
-            .text_if(self.ip_prefix, &interface.texts.address);
+        let node = build.leaf(self.interface, name()).leaf(self.is_static, Value::Bool(true)).leaf_if(
+            self.ip_prefix,
+            interface.first_address().map(|address| Value::Text(address.text.clone())),
+        );
         out.node(Store::Operational, path, node.node());
     }
 }

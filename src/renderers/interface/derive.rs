@@ -61,7 +61,7 @@ impl InterfaceStates {
             .leaf(self.admin_status, Value::Enum(UP))
             .leaf(self.oper_status, Value::Enum(UP))
             .leaf(self.if_index, index.clone())
-            .text_if(self.phys_address, &interface.texts.mac)
+            .text_if(self.phys_address, &interface.mac_text)
             .leaf_list(self.lower_layer_if, [Value::text(port)]);
         out.node(Store::Operational, path, node.node());
         let (path, build) = self.if_index_interface.entry([index]);

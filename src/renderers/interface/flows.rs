@@ -1,11 +1,12 @@
 //! Tables 0, 17 and 220.
 
+use crate::model::Interface;
 use crate::net::{ElanTag, LportTag, OfPort, VpnId};
 use crate::pipeline::actions::output;
 use crate::pipeline::matches::{egress_lport, in_port, lport, service_index, untagged};
 use crate::pipeline::{
-    ARP_CHECK, DHCP, EGRESS_DISPATCHER, Flow, INTERNAL_TUNNEL, L3_GATEWAY_MAC, LPORT_DISPATCHER,
-    LPORT_INGRESS, Metadata, Owner, owners,
+    ARP_CHECK, DHCP, EGRESS_DISPATCHER, Flow, INTERNAL_TUNNEL, IPV6, L3_GATEWAY_MAC, LPORT_DISPATCHER,
+    LPORT_INGRESS, Metadata, Meter, Owner, owners,
 };
 
 /// Pod ports in table 0. Source: netvirt, VLAN ingress.
@@ -22,6 +23,7 @@ const FIRST: u8 = 0;
 /// Service indices of the dispatcher; that of DHCP is never met, since it is always the first and so matches 0.
 /// Source: netvirt stable/neon.
 const DHCP_SERVICE: u8 = 5;
+const IPV6_SERVICE: u8 = 7;
 const L3VPN: u8 = 9;
 const ELAN: u8 = 11;
 /// After the last service: no flow has it, so what falls through is dropped.
@@ -50,27 +52,68 @@ pub(super) fn tunnel_ingress(ofport: OfPort, port: LportTag, owner: &Owned) -> F
         .owned_by(owner)
 }
 
+/// Packets a second and port that reach the controller, of all kinds together: a client that retries sends one every few
+/// seconds.
+const RATE: u32 = 5;
+/// Packets at once before the rate counts.
+const BURST: u32 = 10;
+
+/// What an interface takes part in beyond switching and routing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Extras {
+    pub dhcp: bool,
+    pub ipv6: bool,
+}
+
+impl Extras {
+    pub fn of(interface: &Interface) -> Extras {
+        Extras { dhcp: interface.dhcp, ipv6: interface.has_ipv6() }
+    }
+
+    /// Whether any of it hands packets to the controller.
+    pub fn punts(self) -> bool {
+        self.dhcp || self.ipv6
+    }
+}
+
+/// One meter a port for everything that its packets may have punted: nobody uses up another's rate. Its number is
+/// the lport tag.
+pub(super) fn punts(port: LportTag, owner: &Owned) -> Meter {
+    Meter::packets_per_second(port.0, RATE, BURST, owner)
+}
+
 /// The services of [`dispatch`] by priority.
-pub(super) fn services(dhcp: bool) -> Vec<(u8, &'static str)> {
-    let dhcp = dhcp.then_some((DHCP_SERVICE, "dhcp"));
-    dhcp.into_iter().chain([(L3VPN, "l3vpn"), (ELAN, "elan")]).collect()
+pub(super) fn services(extras: Extras) -> Vec<(u8, &'static str)> {
+    let dhcp = extras.dhcp.then_some((DHCP_SERVICE, "dhcp"));
+    let ipv6 = extras.ipv6.then_some((IPV6_SERVICE, "ipv6"));
+    dhcp.into_iter().chain(ipv6).chain([(L3VPN, "l3vpn"), (ELAN, "elan")]).collect()
 }
 
 /// The chain of services of a pod: the first one matches index 0, each writes the index of the next.
-/// The ELAN service keeps the VPN id, by which the ARP responder answers for pods of other ELANs.
-pub(super) fn dispatch(port: LportTag, elan: ElanTag, vpn: VpnId, dhcp: bool, owner: &Owned) -> Vec<Flow> {
-    let service = |index: u8| {
-        Flow::table(LPORT_DISPATCHER).priority(SERVICE).matching([service_index(index), lport(port)])
+/// The ELAN and IPv6 services keep the VPN id, by which the responders answer for pods of other ELANs.
+pub(super) fn dispatch(
+    port: LportTag,
+    elan: ElanTag,
+    vpn: VpnId,
+    extras: Extras,
+    owner: &Owned,
+) -> Vec<Flow> {
+    let services = services(extras);
+    let after = services.iter().skip(1).map(|(index, _)| *index).chain([NONE]);
+    let flow = |(at, ((index, _), next)): (usize, (&(u8, &str), u8))| {
+        let index = if at == 0 { FIRST } else { *index };
+        let draft =
+            Flow::table(LPORT_DISPATCHER).priority(SERVICE).matching([service_index(index), lport(port)]);
+        let next = Metadata::new().service_index(next).lport(port).no_service();
+        match services[at].0 {
+            DHCP_SERVICE => draft.write_metadata(next).goto(DHCP),
+            IPV6_SERVICE => draft.write_metadata(next.elan(elan).vpn(vpn)).goto(IPV6),
+            L3VPN => draft.write_metadata(next.vpn(vpn)).goto(L3_GATEWAY_MAC),
+            _ => draft.write_metadata(next.elan(elan).vpn(vpn)).goto(ARP_CHECK),
+        }
+        .owned_by(owner)
     };
-    let next = |index: u8| Metadata::new().service_index(index).lport(port).no_service();
-    let l3vpn = if dhcp { L3VPN } else { FIRST };
-    let mut flows = Vec::new();
-    if dhcp {
-        flows.push(service(FIRST).write_metadata(next(L3VPN)).goto(DHCP).owned_by(owner));
-    }
-    flows.push(service(l3vpn).write_metadata(next(ELAN).vpn(vpn)).goto(L3_GATEWAY_MAC).owned_by(owner));
-    flows.push(service(ELAN).write_metadata(next(NONE).elan(elan).vpn(vpn)).goto(ARP_CHECK).owned_by(owner));
-    flows
+    services.iter().zip(after).enumerate().map(flow).collect()
 }
 
 /// What is for this logical port leaves by that port.

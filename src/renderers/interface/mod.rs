@@ -50,7 +50,11 @@ impl Renderer for Interfaces {
                 let (Some(elan), Some(vpn)) = (elan.tag, vpn.id) else { return };
                 let owner = Owner::new(&identity.name);
                 out.flow(attachment.dpid, flows::ingress(attachment.ofport, lport, &owner));
-                for flow in flows::dispatch(lport, elan, vpn, interface.dhcp, &owner) {
+                let extras = flows::Extras::of(interface);
+                if extras.punts() {
+                    out.meter(attachment.dpid, flows::punts(lport, &owner));
+                }
+                for flow in flows::dispatch(lport, elan, vpn, extras, &owner) {
                     out.flow(attachment.dpid, flow);
                 }
                 out.flow(attachment.dpid, flows::egress(lport, attachment.ofport, &owner));

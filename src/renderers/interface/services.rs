@@ -15,8 +15,8 @@ use crate::schema::{Fields, IdentityId, Key as ListKey, List, Node, Schema, Sche
 pub struct Services {
     services: ListAt,
     ingress: Option<IdentityId>,
-    /// The services of an interface without and with DHCP: the same for all, and held once.
-    bound: [(SchemaId, Node); 2],
+    /// The services of an interface: the same for all with the same extras, and held once. By DHCP, then by IPv6.
+    bound: [[(SchemaId, Node); 2]; 2],
     states: ListAt,
     dpid: SchemaId,
     port_no: SchemaId,
@@ -36,16 +36,16 @@ impl Services {
         const SWITCH: &str = "/odl-interface-meta:dpn-to-interface-list/dpn-to-interface";
         let state = |leaf: &str| schema.resolve(&format!("{STATE}/{leaf}"));
         let interfaces = format!("{SWITCH}/interface-name-entry");
-        let services = |dhcp| {
+        let services = |dhcp, ipv6| {
             let service = |(priority, name)| service(schema, priority, name);
             let list = schema.resolve(BOUND);
-            let entries = flows::services(dhcp).into_iter().map(service);
+            let entries = flows::services(flows::Extras { dhcp, ipv6 }).into_iter().map(service);
             shared((list, Node::List(List::of(schema, list, entries))))
         };
         Services {
             services: ListAt::new(schema, "/interface-service-bindings:service-bindings/services-info"),
             ingress: identity(schema, "interface-service-bindings", "service-mode-ingress"),
-            bound: [services(false), services(true)],
+            bound: [false, true].map(|dhcp| [false, true].map(|ipv6| services(dhcp, ipv6))),
             states: ListAt::new(schema, STATE),
             dpid: state("dpid"),
             port_no: state("port-no"),
@@ -69,7 +69,7 @@ impl Services {
         let vpn = model.vpn(&identity.vpn).and_then(|vpn| vpn.id);
         let (Some(_), Some(_), Some(ingress)) = (elan, vpn, self.ingress) else { return };
         let (path, build) = self.services.entry([name(), Value::Identity(ingress)]);
-        let bound = self.bound[usize::from(interface.dhcp)].clone();
+        let bound = self.bound[usize::from(interface.dhcp)][usize::from(interface.has_ipv6())].clone();
         out.node(Store::Config, path, build.child(bound).node());
         let (path, build) = self.states.entry([name(), Value::Identity(ingress)]);
         let node = build

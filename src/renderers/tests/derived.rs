@@ -69,6 +69,11 @@ fn two_nodes() {
 }
 
 #[test]
+fn dual_stack() {
+    assert_golden("dual-stack", &two_pods().of_both_versions());
+}
+
+#[test]
 fn last_pod_gone() {
     let mut world = two_pods().on_one_node();
     world.put([no_pod("p1"), no_pod("p2")]);

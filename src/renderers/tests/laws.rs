@@ -1,6 +1,7 @@
 //! Laws over arbitrary edit sequences.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -15,7 +16,8 @@ use crate::schema::{Fields, builtin, diff};
 /// Small ranges, so that edits meet.
 const NAMES: [&str; 4] = ["p1", "p2", "p3", "p4"];
 const NAMESPACES: [&str; 2] = ["blue", "red"];
-const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.10", "10.0.0.11", "0.147.0.7"];
+const ADDRESSES: [&str; 8] =
+    ["10.0.0.1", "10.0.0.10", "10.0.0.11", "0.147.0.7", "fd00::1", "fd00::10", "fd00::11", "fe80::7"];
 
 fn name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(&NAMES[..])
@@ -25,8 +27,16 @@ fn namespace() -> impl Strategy<Value = &'static str> {
     prop::sample::select(&NAMESPACES[..])
 }
 
+/// What a lease may hold.
 fn address() -> impl Strategy<Value = Option<&'static str>> {
-    prop::option::of(prop::sample::select(&ADDRESSES[..]))
+    prop::option::of(prop::sample::select(&ADDRESSES[..4]))
+}
+
+/// None to three, of either version, each once.
+fn addresses() -> impl Strategy<Value = Box<[IpAddr]>> {
+    prop::sample::subsequence(&ADDRESSES[..], 0..=3)
+        .prop_shuffle()
+        .prop_map(|texts| texts.into_iter().map(|text| text.parse().unwrap()).collect())
 }
 
 fn node() -> impl Strategy<Value = u64> {
@@ -36,9 +46,10 @@ fn node() -> impl Strategy<Value = u64> {
 /// A pod that may lack something, may have a second interface, and may want somebody else's MAC address.
 fn any_pod() -> impl Strategy<Value = Row> {
     let parts =
-        (name(), name(), namespace(), node(), address(), any::<[bool; 4]>(), prop::option::of(1_u32..3));
-    parts.prop_map(|(uid, name, namespace, node, address, [named, hosted, second, spaced], wanted)| {
-        let Row::Pod(_, Some(mut pod)) = pod(uid, namespace, node, address) else { unreachable!() };
+        (name(), name(), namespace(), node(), addresses(), any::<[bool; 4]>(), prop::option::of(1_u32..3));
+    parts.prop_map(|(uid, name, namespace, node, addresses, [named, hosted, second, spaced], wanted)| {
+        let Row::Pod(_, Some(mut pod)) = pod(uid, namespace, node, None) else { unreachable!() };
+        pod.interfaces[0].addresses = addresses;
         // The name of another pod, now and then.
         pod.name = if named { Some(uid.into()) } else { Some(name.into()) };
         pod.host = pod.host.filter(|_| hosted || named);
@@ -47,7 +58,7 @@ fn any_pod() -> impl Strategy<Value = Row> {
         if second {
             let mut further = pod.interfaces[0].clone();
             further.uid = format!("{uid}-second").into();
-            further.address = None;
+            further.addresses = Box::default();
             pod.interfaces.push(further);
         }
         Row::Pod(uid.into(), Some(pod))

@@ -11,7 +11,7 @@ mod trace;
 use super::testing::*;
 use crate::pipeline::golden;
 
-const FEATURES: [&str; 6] = ["interface", "tunnel", "elan", "vpn", "arp", "dhcp"];
+const FEATURES: [&str; 7] = ["interface", "tunnel", "elan", "vpn", "arp", "nd", "dhcp"];
 
 /// Compares each feature's part of each switch with its golden file.
 fn assert_golden(case: &str, world: &World, switches: &[u64]) {
@@ -35,6 +35,11 @@ fn two_pods_on_one_node() {
 #[test]
 fn two_nodes() {
     assert_golden("two-nodes", &two_pods().on_two_nodes(), &[1, 2]);
+}
+
+#[test]
+fn dual_stack() {
+    assert_golden("dual-stack", &two_pods().of_both_versions(), &[1, 2]);
 }
 
 #[test]

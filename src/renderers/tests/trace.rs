@@ -140,6 +140,78 @@ impl Trace {
 
 const GATEWAY: &str = "02:c0:e5:01:86:a0";
 
+/// IPv6: answers to neighbours, routes, the gateway's echo, and what the controller is asked.
+#[test]
+fn packets_of_version_6_go_where_they_should() {
+    let Some(ovs) = Ovs::start() else { return };
+    let world = two_pods().of_both_versions();
+    ovs.bridge("br1", &world.tables(1, ""));
+    ovs.bridge("br2", &world.tables(2, ""));
+    let (p4, p5) = ("0a:00:00:01:00:0b", "0a:00:00:02:00:0c");
+    let vni = world.workshop.model.vpn("blue").unwrap().l3_vni.unwrap().0;
+    let ask = |source: &str, target: &str, sll: &str| {
+        let group = "ipv6_dst=ff02::1:ff00:10,nw_ttl=255,icmpv6_type=135,icmpv6_code=0";
+        from_p1("33:33:ff:00:00:10", &format!("icmp6,ipv6_src={source},{group},nd_target={target}{sll}"))
+    };
+    let answers = |source: &str, target: &str, mac: &str, flags: &str| {
+        let trace = ovs.trace("br1", &ask(source, target, ",nd_sll=0a:00:00:01:00:0a"));
+        trace.goes_to([10]).says(&format!("set_field:{mac}->eth_src"));
+        trace.says(&format!("set_field:{flags}->nd_reserved"));
+        // What leaves: an advertisement from the target to the asker, with the target's address in it.
+        trace.says(&format!("ipv6_src={target},ipv6_dst={source}"));
+        trace.says("icmp_type=136").says(&format!("nd_tll={mac}"));
+    };
+    for asker in ["fd00:1::10", "fe80::800:ff:fe01:a"] {
+        // The link-local gateway, that of a node's range, a pod here, one of the ELAN elsewhere, one of another ELAN.
+        answers(asker, "fe80::1", GATEWAY, "3758096384");
+        answers(asker, "fd00:1::1", GATEWAY, "3758096384");
+        answers(asker, "fd00:1::20", p4, "1610612736");
+        answers(asker, "fd00:1::21", p4, "1610612736");
+        answers(asker, "fd00:1::30", p5, "1610612736");
+        answers(asker, "fd00:2::10", GATEWAY, "1610612736");
+    }
+    // Duplicate detection: of its own address nobody but a duplicate answers; of another's, all nodes are told.
+    ovs.trace("br1", &ask("::", "fd00:1::10", "")).goes_to([1, 11]);
+    let told = ovs.trace("br1", &ask("::", "fd00:1::20", ""));
+    told.goes_to([10]).says("ipv6_src=fd00:1::20,ipv6_dst=ff02::1").says("set_field:536870912->nd_reserved");
+    // An unknown one: flooded.
+    ovs.trace("br1", &ask("fd00:1::10", "fd00:1::99", "")).goes_to([1, 11]);
+
+    let ip = |target: &str, hops: u8| {
+        format!("udp6,ipv6_src=fd00:1::10,ipv6_dst={target},nw_ttl={hops},udp_src=1,udp_dst=2")
+    };
+    // Switched, routed here, routed to another node and there.
+    ovs.trace("br1", &from_p1(p4, &ip("fd00:1::20", 64))).goes_to([11]);
+    ovs.trace("br1", &from_p1(GATEWAY, &ip("fd00:1::21", 64))).goes_to([11]).says("nw_ttl=63");
+    let leaving = ovs.trace("br1", &from_p1(GATEWAY, &ip("fd00:2::10", 64)));
+    leaving.goes_to([1]).says(&format!("set_field:{vni:#x}->tun_id")).says("nw_ttl=63");
+    let arriving = format!(
+        "in_port=1,tun_id={vni},tun_src=192.168.56.11,tun_dst=192.168.56.12,dl_src={GATEWAY},dl_dst={GATEWAY},{}",
+        ip("fd00:2::10", 63)
+    );
+    ovs.trace("br2", &arriving).goes_to([10]).says("nw_ttl=62");
+    ovs.trace("br2", &arriving.replace("fd00:2::10", "fd00:1::20")).is_dropped();
+    ovs.trace("br1", &from_p1(GATEWAY, &ip("fd00:2::10", 1))).is_dropped();
+    ovs.trace("br1", &from_p1(GATEWAY, &ip("fd00:3::10", 64))).is_dropped();
+
+    // The gateway answers a ping, also the last hop of one.
+    for gateway in ["fe80::1", "fd00:1::1"] {
+        let echo =
+            format!("icmp6,ipv6_src=fd00:1::10,ipv6_dst={gateway},nw_ttl=1,icmpv6_type=128,icmpv6_code=0");
+        ovs.trace("br1", &from_p1(GATEWAY, &echo))
+            .goes_to([10])
+            .says(&format!("ipv6_src={gateway},ipv6_dst=fd00:1::10"))
+            .says("icmp_type=129");
+    }
+
+    // Only a router solicitation is punted.
+    let solicitation = "icmp6,ipv6_src=fe80::800:ff:fe01:a,ipv6_dst=ff02::2,icmpv6_type=133,icmpv6_code=0";
+    ovs.trace("br1", &from_p1("33:33:00:00:00:02", solicitation))
+        .goes_to([])
+        .says("userdata=72.73")
+        .says("max_len=70");
+}
+
 /// What p1 (port 10 of switch 1) sends to `dst`.
 fn from_p1(dst: &str, rest: &str) -> String {
     format!("in_port=10,dl_src=0a:00:00:01:00:0a,dl_dst={dst},{rest}")

@@ -1,7 +1,7 @@
 //! `prefix-to-interface` and `vpn-interface-op-data`.
 
 use super::super::key::{interfaces_of_vpn, touched_interfaces};
-use super::super::nodes::{InnerList, ListAt};
+use super::super::nodes::{Build, InnerList, ListAt};
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Interface, Model, Touched};
@@ -62,22 +62,30 @@ impl Prefixes {
     /// Which interface an address of a VPN belongs to, where that is, and who its router is.
     fn interface(&self, interface: &Interface, model: &Model, out: &mut Rendered) {
         let Some((identity, lport, attachment)) = interface.plugged() else { return };
-        let Some(prefix) = interface.texts.prefix.clone().map(Value::Text) else { return };
+        if interface.addresses.is_empty() {
+            return;
+        }
         let Some(vpn) = model.vpn(&identity.vpn) else { return };
         let Some(VpnId(id)) = vpn.id else { return };
         let name = || Value::Text(identity.name.clone());
         let dpid = || Value::Uint(attachment.dpid.0);
         let prefixes = self.vpn_ids.inner([Value::Uint(id.into())]);
-        let (path, build) = self.prefixes.entry(prefixes, [prefix.clone()]);
-        let node = build.leaf(self.prefix_dpn, dpid()).leaf(self.prefix_interface, name());
-        out.node(Store::Operational, path, node.node());
+        for address in &interface.addresses {
+            let prefix = Value::Text(address.prefix.clone());
+            let (path, build) = self.prefixes.entry(prefixes.clone(), [prefix]);
+            let node = build.leaf(self.prefix_dpn, dpid()).leaf(self.prefix_interface, name());
+            out.node(Store::Operational, path, node.node());
+        }
         let (path, build) = self.op_data.entry([name(), Value::Text(identity.vpn.clone())]);
-        let adjacency = self.adjacency.only([prefix], |entry| {
-            entry
-                .text_if(self.adjacency_mac, &interface.texts.mac)
-                .leaf(self.adjacency_type, Value::Enum(PRIMARY_ADJACENCY))
-                .text_if(self.adjacency_gateway, &interface.texts.gateway)
-        });
+        let adjacency = self.adjacency.each(interface.addresses.iter().map(|address| {
+            let fill = |entry: Build| {
+                entry
+                    .text_if(self.adjacency_mac, &interface.mac_text)
+                    .leaf(self.adjacency_type, Value::Enum(PRIMARY_ADJACENCY))
+                    .text_if(self.adjacency_gateway, &address.gateway_text)
+            };
+            ([Value::Text(address.prefix.clone())], fill)
+        }));
         let node = build
             .leaf(self.dpn_id, dpid())
             .text_if(self.gateway_mac, &vpn.gateway_mac_text)

@@ -1,15 +1,16 @@
 //! Tables 19 and 21.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use super::super::recipes::through_tunnel;
 use crate::model::Remote;
 use crate::net::{LportTag, MacAddr, Vni, VpnId};
 use crate::pipeline::actions::{
-    answer_echo, clear_in_port, dec_ttl, egress_to, egress_to_sender, resubmit, set_eth_dst, set_eth_src,
+    answer_echo, answer_echo_v6, clear_in_port, dec_ttl, egress_to, egress_to_sender, resubmit, set_eth_dst,
+    set_eth_src,
 };
 use crate::pipeline::matches::{
-    arp, eth_dst, icmp_echo_request, ip_dst, ip_ttl, ipv4, split_horizon, vpn_id,
+    arp, eth_dst, icmp_echo_request, icmpv6_echo_request, ip_host, ip_ttl, ipv4, ipv6, split_horizon, vpn_id,
 };
 use crate::pipeline::{EGRESS_DISPATCHER, FIB, Flow, L3_GATEWAY_MAC, LPORT_DISPATCHER, Owner, owners};
 
@@ -17,14 +18,19 @@ use crate::pipeline::{EGRESS_DISPATCHER, FIB, Flow, L3_GATEWAY_MAC, LPORT_DISPAT
 const ARP: u16 = 100;
 /// To the gateway.
 const GATEWAY_MAC: u16 = 20;
-/// 10 and the prefix length: the longest prefix wins. Source: netvirt.
-const HOST_ROUTE: u16 = 10 + 32;
 /// A packet that must not be routed on beats every route.
 const EXPIRED: u16 = 60;
+const EXPIRED_V6: u16 = 150;
 /// The gateway itself answers, also to a packet that could not be routed on.
 const ECHO: u16 = 70;
+const ECHO_V6: u16 = 160;
 
 type Owned = Owner<owners::Vpn>;
+
+/// 10 and the prefix length: the longest prefix wins. Source: netvirt.
+fn host_route(address: IpAddr) -> u16 {
+    10 + if address.is_ipv4() { 32 } else { 128 }
+}
 
 /// ARP is never routed, whatever MAC it is for.
 pub(super) fn arp_is_not_routed(owner: &Owned) -> Flow {
@@ -43,16 +49,16 @@ pub(super) fn gateway_mac(vpn: VpnId, gateway: MacAddr, owner: &Owned) -> Flow {
 /// To a pod on this switch. The port it came from is forgotten, so that it may go back there.
 pub(super) fn route_local(
     vpn: VpnId,
-    address: Ipv4Addr,
+    address: IpAddr,
     gateway: MacAddr,
     pod: MacAddr,
     lport: LportTag,
     owner: &Owned,
 ) -> Flow {
     Flow::table(FIB)
-        .priority(HOST_ROUTE)
+        .priority(host_route(address))
         .matching([vpn_id(vpn)])
-        .matching(ip_dst(address.into()))
+        .matching(ip_host(address))
         .then([dec_ttl(), set_eth_src(gateway), set_eth_dst(pod), clear_in_port(), egress_to(lport)])
         .then([resubmit(EGRESS_DISPATCHER)])
         .owned_by(owner)
@@ -61,35 +67,37 @@ pub(super) fn route_local(
 /// To a pod on another switch, which routes it once more; never from one tunnel into another.
 pub(super) fn route_remote(
     vpn: VpnId,
-    address: Ipv4Addr,
+    address: IpAddr,
     gateway: MacAddr,
     vni: Vni,
     remote: Remote,
     owner: &Owned,
 ) -> Flow {
     Flow::table(FIB)
-        .priority(HOST_ROUTE)
+        .priority(host_route(address))
         .matching([vpn_id(vpn), split_horizon(false)])
-        .matching(ip_dst(address.into()))
+        .matching(ip_host(address))
         .then([dec_ttl(), set_eth_src(gateway), set_eth_dst(gateway)])
         .then(through_tunnel(vni, remote))
         .owned_by(owner)
 }
 
 /// The switch answers a ping of the gateway with the gateway's addresses.
-pub(super) fn echo(vpn: VpnId, address: Ipv4Addr, owner: &Owned) -> Flow {
-    Flow::table(FIB)
-        .priority(ECHO)
-        .matching([vpn_id(vpn), split_horizon(false)])
-        .matching(ip_dst(address.into()))
-        .matching(icmp_echo_request())
-        .then(answer_echo())
-        .then([egress_to_sender(), resubmit(EGRESS_DISPATCHER)])
-        .owned_by(owner)
+pub(super) fn echo(vpn: VpnId, address: IpAddr, owner: &Owned) -> Flow {
+    let draft = Flow::table(FIB).matching([vpn_id(vpn), split_horizon(false)]).matching(ip_host(address));
+    let draft = match address {
+        IpAddr::V4(_) => draft.priority(ECHO).matching(icmp_echo_request()).then(answer_echo()),
+        IpAddr::V6(_) => draft.priority(ECHO_V6).matching(icmpv6_echo_request()).then(answer_echo_v6()),
+    };
+    draft.then([egress_to_sender(), resubmit(EGRESS_DISPATCHER)]).owned_by(owner)
 }
 
 /// Packets whose TTL does not allow another hop are dropped. Left to dec_ttl, each would be punted.
 pub(super) fn expired(owner: &Owned) -> Vec<Flow> {
-    let drop = |ttl: u8| Flow::table(FIB).priority(EXPIRED).matching([ipv4(), ip_ttl(ttl)]).owned_by(owner);
-    vec![drop(0), drop(1)]
+    let drop = |(priority, version, ttl): (u16, _, u8)| {
+        Flow::table(FIB).priority(priority).matching([version, ip_ttl(ttl)]).owned_by(owner)
+    };
+    let drops =
+        [(EXPIRED, ipv4(), 0), (EXPIRED, ipv4(), 1), (EXPIRED_V6, ipv6(), 0), (EXPIRED_V6, ipv6(), 1)];
+    drops.into_iter().map(drop).collect()
 }

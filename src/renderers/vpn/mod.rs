@@ -26,18 +26,17 @@ impl Vpns {
     /// The route to one pod, on every switch of its VPN.
     fn interface(&self, id: &InterfaceId, model: &Model, out: &mut Rendered) {
         let Some(interface) = model.interface(id) else { return };
-        let (Some((identity, lport, attachment)), Some(address)) = (interface.plugged(), interface.address)
-        else {
-            return;
-        };
+        let Some((identity, lport, attachment)) = interface.plugged() else { return };
         let Some(vpn) = model.vpn(&identity.vpn) else { return };
         let (Some(id), Some(gateway), here) = (vpn.id, vpn.gateway_mac(), attachment.dpid) else { return };
         let owner = Owner::new(&identity.name);
-        out.flow(here, flows::route_local(id, address, gateway, attachment.mac, lport, &owner));
-        let Some(vni) = vpn.l3_vni else { return };
-        for dpid in vpn.members.keys().filter(|dpid| **dpid != here) {
-            if let Some(remote) = model.remote(*dpid, here) {
-                out.flow(*dpid, flows::route_remote(id, address, gateway, vni, remote, &owner));
+        for address in interface.addresses.iter().map(|address| address.ip) {
+            out.flow(here, flows::route_local(id, address, gateway, attachment.mac, lport, &owner));
+            let Some(vni) = vpn.l3_vni else { continue };
+            for dpid in vpn.members.keys().filter(|dpid| **dpid != here) {
+                if let Some(remote) = model.remote(*dpid, here) {
+                    out.flow(*dpid, flows::route_remote(id, address, gateway, vni, remote, &owner));
+                }
             }
         }
     }

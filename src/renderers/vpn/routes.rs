@@ -34,6 +34,7 @@ pub struct Routes {
     vpn_name: SchemaId,
     vpn_l3vni: SchemaId,
     ipv4_configured: SchemaId,
+    ipv6_configured: SchemaId,
     switches: InnerList,
     interfaces: InnerList,
 }
@@ -61,6 +62,7 @@ impl Routes {
             vpn_name: vpn("vpn-instance-name"),
             vpn_l3vni: vpn("l3vni"),
             ipv4_configured: vpn("ipv4-configured"),
+            ipv6_configured: vpn("ipv6-configured"),
             switches: InnerList::new(schema, &format!("{VPN}/vpn-to-dpn-list")),
             interfaces: InnerList::new(schema, &format!("{VPN}/vpn-to-dpn-list/vpn-interfaces")),
         }
@@ -76,11 +78,15 @@ impl Routes {
         out.node(Store::Config, path, build.node());
         let (path, build) = self.vpns.entry([rd()]);
         let l3vni = path.clone().child(self.vpn_l3vni);
+        let ipv6_configured = path.clone().child(self.ipv6_configured);
         let node = build
             .leaf(self.vpn_id, Value::Uint(id.into()))
             .leaf(self.vpn_name, Value::text(name))
             .leaf(self.ipv4_configured, Value::Bool(true));
         out.node(Store::Operational, path, node.node());
+        if !vpn.ipv6.is_empty() {
+            out.node(Store::Operational, ipv6_configured, Node::Leaf(Value::Bool(true)));
+        }
         if let Some(vni) = vpn.l3_vni {
             out.node(Store::Operational, l3vni, Node::Leaf(Value::Uint(vni.0.into())));
         }
@@ -94,17 +100,19 @@ impl Routes {
         let (path, _) = self.switches.entry(self.vpns.inner([rd.clone()]), [dpid]);
         let (path, build) = self.interfaces.entry(path, [Value::Text(identity.name.clone())]);
         out.node(Store::Operational, path, build.node());
-        let Some(prefix) = interface.texts.prefix.clone().map(Value::Text) else { return };
-        let (path, mut build) = self.entries.entry(self.tables.inner([rd]), [prefix]);
-        build = build
-            .leaf(self.origin_leaf, self.origin.clone())
-            .leaf(self.encap_type, Value::Enum(VXLAN))
-            .leaf_if(self.l3vni, vpn.l3_vni.map(|vni| Value::Uint(vni.0.into())))
-            .text_if(self.gateway_mac, &vpn.gateway_mac_text);
-        if let Some(endpoint) = model.switch(attachment.dpid).and_then(|switch| switch.local_ip) {
-            build = build.child(self.next_hop(endpoint));
+        for address in &interface.addresses {
+            let prefix = Value::Text(address.prefix.clone());
+            let (path, mut build) = self.entries.entry(self.tables.inner([rd.clone()]), [prefix]);
+            build = build
+                .leaf(self.origin_leaf, self.origin.clone())
+                .leaf(self.encap_type, Value::Enum(VXLAN))
+                .leaf_if(self.l3vni, vpn.l3_vni.map(|vni| Value::Uint(vni.0.into())))
+                .text_if(self.gateway_mac, &vpn.gateway_mac_text);
+            if let Some(endpoint) = model.switch(attachment.dpid).and_then(|switch| switch.local_ip) {
+                build = build.child(self.next_hop(endpoint));
+            }
+            out.node(Store::Config, path, build.node());
         }
-        out.node(Store::Config, path, build.node());
     }
 
     /// The next hop is the tunnel endpoint of the pod's node: all routes to a node share it.

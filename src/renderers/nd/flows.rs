@@ -1,0 +1,99 @@
+//! Tables 45 and 82.
+
+use std::net::Ipv6Addr;
+
+use crate::net::{ElanTag, LportTag, MacAddr, VpnId};
+use crate::pipeline::actions::{
+    begin_advertisement, egress_to_sender, finish_advertisement, finish_advertisement_to_all, resubmit,
+};
+use crate::pipeline::matches::{
+    elan_tag, ipv6_src, lport, nd_target, neighbour_advertisement, neighbour_solicitation,
+    router_solicitation, vpn_id,
+};
+use crate::pipeline::{EGRESS_DISPATCHER, Flow, IPV6, LPORT_DISPATCHER, ND_RESPONDER, Owner, owners};
+
+/// A pod's question for its own address goes unanswered: beats all answers.
+const OWN: u16 = 110;
+/// An answer with the pod's own MAC, within its ELAN: beats the proxy.
+const IN_ELAN: u16 = 105;
+/// An answer with the gateway's MAC, for the gateway or for a pod of another ELAN.
+const ROUTED: u16 = 100;
+/// Router solicitations; their matches meet no other's.
+const ROUTERS: u16 = 100;
+/// An asker without an address: beats [`ANSWER`].
+const TO_ALL: u16 = 20;
+const ANSWER: u16 = 10;
+/// Bytes of a solicitation that are sent to the controller: Ethernet, IPv6, the message, and an address option.
+const SOLICITATION: u16 = 14 + 40 + 8 + 8;
+/// What the punted packet carries back.
+const USERDATA: &[u8] = b"rs";
+
+type Owned = Owner<owners::Nd>;
+
+/// Duplicate detection of a pod's own address is flooded like any other frame.
+pub(super) fn own_address(port: LportTag, address: Ipv6Addr, owner: &Owned) -> Flow {
+    Flow::table(IPV6)
+        .priority(OWN)
+        .matching([lport(port), nd_target(address)])
+        .matching(neighbour_solicitation())
+        .then([resubmit(LPORT_DISPATCHER)])
+        .owned_by(owner)
+}
+
+/// Somebody of the same ELAN asks for this pod.
+pub(super) fn answer_in_elan(elan: ElanTag, address: Ipv6Addr, mac: MacAddr, owner: &Owned) -> Flow {
+    Flow::table(IPV6)
+        .priority(IN_ELAN)
+        .matching([elan_tag(elan), nd_target(address)])
+        .matching(neighbour_solicitation())
+        .then(begin_advertisement(mac, false))
+        .then([resubmit(ND_RESPONDER)])
+        .owned_by(owner)
+}
+
+/// Somebody of the same VPN, but another ELAN, asks for this pod: the way leads through the gateway.
+pub(super) fn answer_as_proxy(vpn: VpnId, address: Ipv6Addr, gateway: MacAddr, owner: &Owned) -> Flow {
+    answer_routed(vpn, address, gateway, false, owner)
+}
+
+/// Somebody asks for the gateway; the solicitation never leaves the switch.
+pub(super) fn answer_for_gateway(vpn: VpnId, address: Ipv6Addr, gateway: MacAddr, owner: &Owned) -> Flow {
+    answer_routed(vpn, address, gateway, true, owner)
+}
+
+fn answer_routed(vpn: VpnId, address: Ipv6Addr, mac: MacAddr, router: bool, owner: &Owned) -> Flow {
+    Flow::table(IPV6)
+        .priority(ROUTED)
+        .matching([vpn_id(vpn), nd_target(address)])
+        .matching(neighbour_solicitation())
+        .then(begin_advertisement(mac, router))
+        .then([resubmit(ND_RESPONDER)])
+        .owned_by(owner)
+}
+
+/// A router solicitation is answered by the controller: an advertisement has bytes that no flow can add.
+pub(super) fn solicitation(port: LportTag, owner: &Owned) -> Flow {
+    Flow::table(IPV6)
+        .priority(ROUTERS)
+        .matching([lport(port)])
+        .matching(router_solicitation())
+        .punt_metered(port.0, SOLICITATION, USERDATA)
+        .owned_by(owner)
+}
+
+/// The second half of all answers.
+pub(super) fn responder(owner: &Owned) -> [Flow; 2] {
+    let answer = |priority: u16, actions: Vec<_>| {
+        Flow::table(ND_RESPONDER)
+            .priority(priority)
+            .matching(neighbour_advertisement())
+            .then(actions)
+            .then([egress_to_sender(), resubmit(EGRESS_DISPATCHER)])
+    };
+    [
+        answer(TO_ALL, finish_advertisement_to_all())
+            .matching([ipv6_src(Ipv6Addr::UNSPECIFIED)])
+            .owned_by(owner),
+        answer(ANSWER, finish_advertisement()).owned_by(owner),
+    ]
+}

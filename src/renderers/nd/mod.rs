@@ -1,0 +1,81 @@
+//! Neighbour discovery (RFC 4861) answered by the switch. Tables 45 and 82.
+//!
+//! ```text
+//! 45 solicitation ─► type, flags, MAC ─► 82 addresses, option ─► 220 back to the asker
+//!    router solicitation ─► controller (metered) ─► advertisement
+//! ```
+//! Who answers is as with ARP: the pod's own MAC within its ELAN, the gateway's for the gateway and for pods of other
+//! ELANs. A pod that asks for its own address hears no answer, so that duplicate detection works; what nobody answers
+//! goes on through the dispatcher and is flooded. An answer takes two tables, because Open vSwitch sets the target's
+//! link-layer address only where the flow has matched the type of an advertisement.
+
+mod flows;
+
+use std::net::IpAddr;
+
+use super::key::{
+    elans_respanned, gateways_of_vpn, interfaces_of_elan, interfaces_of_vpn, touched_interfaces,
+    vpns_respanned,
+};
+use super::{Key, Rendered, Renderer};
+use crate::model::{InterfaceId, Model, Touched};
+use crate::pipeline::Owner;
+
+/// The feature.
+pub struct Nd;
+
+impl Renderer for Nd {
+    fn name(&self) -> &'static str {
+        "nd"
+    }
+
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+        touched_interfaces(touched, keys);
+        keys.extend(touched.switches.iter().copied().map(Key::Switch));
+        keys.extend(touched.gateways.iter().cloned().map(|(vpn, address)| Key::Gateway(vpn, address)));
+        for name in elans_respanned(touched, model) {
+            interfaces_of_elan(name, model, keys);
+        }
+        for name in vpns_respanned(touched, model) {
+            interfaces_of_vpn(name, model, keys);
+            gateways_of_vpn(name, model, keys);
+        }
+    }
+
+    fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
+        match key {
+            Key::Interface(id) => interface(id, model, out),
+            Key::Gateway(name, IpAddr::V6(address)) if model.is_gateway(name, IpAddr::V6(*address)) => {
+                let Some(vpn) = model.vpn(name) else { return };
+                if let (Some(id), Some(mac)) = (vpn.id, vpn.gateway_mac()) {
+                    let answer = flows::answer_for_gateway(id, *address, mac, &Owner::new(name));
+                    out.shared_flow(vpn.members.keys().copied(), answer);
+                }
+            }
+            Key::Switch(dpid) if model.switch(*dpid).is_some() => {
+                for flow in flows::responder(&Owner::new("switch")) {
+                    out.flow(*dpid, flow);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Answers for one pod, wherever somebody of its VPN may ask, and its own questions.
+fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
+    let Some(interface) = model.interface(id).filter(|interface| interface.has_ipv6()) else { return };
+    let Some((identity, lport, attachment)) = interface.plugged() else { return };
+    let (Some(elan), Some(vpn)) = (model.elan(&identity.elan), model.vpn(&identity.vpn)) else { return };
+    let (Some(tag), Some(vpn_id), Some(gateway)) = (elan.tag, vpn.id, vpn.gateway_mac()) else { return };
+    let owner = Owner::new(&identity.name);
+    out.flow(attachment.dpid, flows::solicitation(lport, &owner));
+    for address in &interface.addresses {
+        let IpAddr::V6(address) = address.ip else { continue };
+        out.flow(attachment.dpid, flows::own_address(lport, address, &owner));
+        let own_elan = flows::answer_in_elan(tag, address, attachment.mac, &owner);
+        out.shared_flow(elan.members.keys().copied(), own_elan);
+        let proxy = flows::answer_as_proxy(vpn_id, address, gateway, &owner);
+        out.shared_flow(vpn.members.keys().copied(), proxy);
+    }
+}
