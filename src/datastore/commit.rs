@@ -1,11 +1,10 @@
 //! What passes between the datastore and the renderers, who run inside the commit.
 
 use std::any::Any;
-use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::{Revision, Snapshot, Store};
-use crate::schema::{DataPath, Node, Step};
+use super::{DerivedNode, Revision, Snapshot, Store};
+use crate::schema::{DataPath, Node};
 
 /// One difference between two snapshots' input layers: the deepest list entry (or, outside lists, the top-level
 /// container) in which something differs. A created or removed entry is reported once, as a whole; an entry whose
@@ -52,21 +51,11 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// A node of a derived layer. The datastore and whoever derived it share it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DerivedNode {
-    pub store: Store,
-    /// The steps of its path; a [`DataPath`] has room for more than most have.
-    pub steps: Box<[Step]>,
-    /// Stamped with the revision that derived it.
-    pub node: Node,
-}
-
 /// What happens to a node of a derived layer. Parents appear and vanish by themselves.
 #[derive(Clone, Debug)]
 pub enum DerivedEdit {
-    Put(Arc<DerivedNode>),
-    Gone(Arc<DerivedNode>),
+    Put(DerivedNode),
+    Gone(DerivedNode),
 }
 
 impl DerivedEdit {
@@ -78,7 +67,7 @@ impl DerivedEdit {
 
     /// The node that is put.
     pub fn node(&self) -> Option<Node> {
-        if let DerivedEdit::Put(derived) = self { Some(derived.node.clone()) } else { None }
+        if let DerivedEdit::Put(derived) = self { Some(derived.node()) } else { None }
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::access::Gatekeeper;
 use crate::schema::{
-    DataPath, Index, Parents, diff, merge_layers, reposition, stamp_since, tree, validate_with,
+    DataPath, Index, Parents, Step, diff, merge_layers, reposition, stamp_since, tree, validate_with,
 };
 
 /// Changed paths kept for conflict detection. An edit based on something older is a conflict.
@@ -24,7 +24,7 @@ pub struct Core {
     engine: Box<dyn Engine>,
     /// Allocations in force, by pool and key.
     pub(super) ids: Ids,
-    recent: VecDeque<(u64, Store, DataPath)>,
+    recent: VecDeque<(u64, Store, Box<[Step]>)>,
     /// Of the configuration that was validated last, committed or not.
     index: Index,
     /// Highest revision whose changes `recent` no longer holds.
@@ -231,10 +231,11 @@ impl Core {
             return Ok(());
         };
         for edit in &transaction.edits {
-            let related = |(at, store, path): &(u64, Store, DataPath)| {
+            let edited = &edit.path.steps[..];
+            let related = |(at, store, steps): &(u64, Store, Box<[Step]>)| {
                 *at > read.0
                     && *store == edit.store
-                    && (path.is_prefix_of(&edit.path) || edit.path.is_prefix_of(path))
+                    && (steps.starts_with(edited) || edited.starts_with(steps))
             };
             if read.0 < self.forgotten || self.recent.iter().rev().any(related) {
                 return Err(DatastoreError::Conflict { path: self.path(&edit.path), read });
@@ -244,7 +245,9 @@ impl Core {
     }
 
     fn remember(&mut self, revision: Revision, changes: &[Change]) {
-        self.recent.extend(changes.iter().map(|change| (revision.0, change.store, change.path.clone())));
+        // A path has room for more steps than most have; this is kept for long.
+        let changed = |change: &Change| (revision.0, change.store, change.path.steps.to_vec().into());
+        self.recent.extend(changes.iter().map(changed));
         while self.recent.len() > REMEMBERED {
             if let Some((revision, ..)) = self.recent.pop_front() {
                 self.forgotten = revision;
@@ -306,9 +309,10 @@ impl Core {
         let schema = after.schema;
         for edit in edits {
             let at = edit.at();
-            let layer = &mut after.layers_mut(at.store).derived;
-            if let Err(error) = tree::set(layer, schema, &at.steps, edit.node(), revision) {
-                let path = self.path(&DataPath { steps: at.steps.iter().cloned().collect() });
+            let layer = &mut after.layers_mut(at.store()).derived;
+            let steps = at.steps();
+            if let Err(error) = tree::set(layer, schema, &steps, edit.node(), revision) {
+                let path = self.path(&DataPath { steps });
                 tracing::error!(%error, path, "a derived node does not fit its model");
             }
         }

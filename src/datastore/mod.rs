@@ -7,6 +7,7 @@ pub mod actor;
 mod allowed;
 mod commit;
 mod core;
+mod derived;
 mod edits;
 mod error;
 mod history;
@@ -21,9 +22,8 @@ mod times;
 
 pub use self::core::{Committed, Core, Planned, edited};
 pub use actor::Handle;
-pub use commit::{
-    Change, Commit, Derived, DerivedEdit, DerivedNode, Engine, IdChange, Question, Refusal, Report,
-};
+pub use commit::{Change, Commit, Derived, DerivedEdit, Engine, IdChange, Question, Refusal, Report};
+pub use derived::{DerivedNode, Place};
 pub use edits::edits_between;
 pub use error::DatastoreError;
 pub use history::{Cursor, Entry, History, HistoryError, Kind, Limits, Step};

@@ -23,7 +23,7 @@ impl Dated {
     pub fn settle(self, before: &[Item], items: &mut [Item]) {
         let Some(Item::Node(node)) = items.get(self.at) else { return };
         let shown = |item: &Item| match item {
-            Item::Node(old) if old.store == node.store && old.steps == node.steps => self.date(old),
+            Item::Node(old) if old.same_path(node) => self.date(old),
             _ => None,
         };
         let Some(date) = before.iter().find_map(shown) else { return };
@@ -32,7 +32,7 @@ impl Dated {
             return;
         }
         if let Some(Item::Node(node)) = items.get_mut(self.at)
-            && let Some(DerivedNode { node: Node::Container(fields), .. }) = Arc::get_mut(node)
+            && let Some(fields) = node.fields_mut()
             && let Some((_, leaf)) =
                 Arc::make_mut(fields).children.iter_mut().find(|(leaf, _)| *leaf == self.leaf)
         {
@@ -41,6 +41,6 @@ impl Dated {
     }
 
     fn date(self, node: &DerivedNode) -> Option<Value> {
-        node.node.fields()?.leaf(self.leaf).cloned()
+        node.fields()?.leaf(self.leaf).cloned()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hashbrown::HashMap;
+use hashbrown::HashSet;
 
 use super::rendered::{AtPlace, Item};
 use crate::datastore::DerivedEdit;
@@ -32,7 +32,7 @@ pub(super) struct Changes {
 }
 
 /// What stands where.
-pub(super) type State = HashMap<AtPlace<Item>, ()>;
+pub(super) type State = HashSet<AtPlace<Item>>;
 
 impl Difference {
     /// What a key rendered before and renders now. What is as it was is the same thing as before afterwards.
@@ -41,9 +41,9 @@ impl Difference {
             self.after.extend_from_slice(after);
             return;
         }
-        let mut old: State = before.iter().map(|item| (AtPlace(item.clone()), ())).collect();
+        let mut old: State = before.iter().cloned().map(AtPlace).collect();
         for item in after {
-            let found = old.remove_entry(&AtPlace(item.clone())).map(|(AtPlace(found), ())| found);
+            let found = old.take(&AtPlace(item.clone())).map(|AtPlace(found)| found);
             match found {
                 Some(same) if same == *item => *item = same,
                 other => {
@@ -52,7 +52,7 @@ impl Difference {
                 }
             }
         }
-        self.before.extend(old.into_keys().map(|AtPlace(item)| item));
+        self.before.extend(old.into_iter().map(|AtPlace(item)| item));
     }
 
     /// What really differs.
@@ -61,17 +61,17 @@ impl Difference {
             let came = |item| Change { before: None, after: Some(item) };
             return Changes { entries: self.after.into_iter().map(came).collect(), told: Vec::new() };
         }
-        let mut before: State = self.before.into_iter().map(|item| (AtPlace(item), ())).collect();
+        let mut before: State = self.before.into_iter().map(AtPlace).collect();
         let mut put = Vec::new();
         for item in self.after {
             let item = AtPlace(item);
-            let old = before.remove_entry(&item).map(|(AtPlace(old), ())| old);
+            let old = before.take(&item).map(|AtPlace(old)| old);
             let AtPlace(item) = item;
             if old.as_ref() != Some(&item) {
                 put.push(Change { before: old, after: Some(item) });
             }
         }
-        let mut gone: Vec<Item> = before.into_keys().map(|AtPlace(item)| item).collect();
+        let mut gone: Vec<Item> = before.into_iter().map(|AtPlace(item)| item).collect();
         gone.sort_by(Item::order);
         let gone = gone.into_iter().map(|item| Change { before: Some(item), after: None });
         Changes { entries: gone.chain(put).collect(), told: Vec::new() }
@@ -101,7 +101,7 @@ impl Changes {
         };
         let mut edits: Vec<_> = self.entries.extract_if(.., is_node).filter_map(edit).collect();
         // What goes, goes first; what comes takes its place before what is below it.
-        edits.sort_by_key(|edit| if let DerivedEdit::Put(put) = edit { put.steps.len() } else { 0 });
+        edits.sort_by_key(|edit| if let DerivedEdit::Put(put) = edit { put.place().depth() } else { 0 });
         edits
     }
 
@@ -139,7 +139,7 @@ impl Changes {
                 state.remove(&AtPlace(item));
             }
             if let Some(item) = change.before {
-                state.insert(AtPlace(item), ());
+                state.replace(AtPlace(item));
             }
         }
     }

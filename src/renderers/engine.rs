@@ -38,7 +38,7 @@ impl Engine {
     pub fn new(schema: &'static Schema, sink: Sink) -> Engine {
         Engine {
             reader: Reader::new(schema),
-            workshop: Workshop::new(all(schema)),
+            workshop: Workshop::new(schema, all(schema)),
             pools: pools(),
             id_nodes: IdNodes::new(schema),
             unpublished: Vec::new(),
@@ -88,11 +88,11 @@ impl Engine {
         if self.unpublished.is_empty() {
             return on_switches.cloned().collect();
         }
-        let mut state: State = on_switches.map(|item| (AtPlace(item.clone()), ())).collect();
+        let mut state: State = on_switches.cloned().map(AtPlace).collect();
         for (_, changes) in std::mem::take(&mut self.unpublished).into_iter().rev() {
             changes.undo(&mut state);
         }
-        state.into_keys().map(|AtPlace(item)| item).collect()
+        state.into_iter().map(|AtPlace(item)| item).collect()
     }
 }
 

@@ -30,6 +30,7 @@ mod interface;
 mod key;
 mod nd;
 mod nodes;
+mod places;
 mod plan;
 mod recipes;
 mod rendered;

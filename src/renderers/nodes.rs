@@ -168,6 +168,7 @@ pub(super) fn shared((list, node): (SchemaId, Node)) -> (SchemaId, Node) {
 
 /// The id pools as `/id-manager:id-pools` shows them.
 pub(super) struct IdNodes {
+    schema: &'static Schema,
     pool: ListAt,
     entries: InnerList,
     id_value: SchemaId,
@@ -178,9 +179,10 @@ pub(super) struct IdNodes {
 }
 
 impl IdNodes {
-    pub fn new(schema: &Schema) -> IdNodes {
+    pub fn new(schema: &'static Schema) -> IdNodes {
         let id = |leaf: &str| schema.resolve(&format!("/id-manager:id-pools/id-pool/{leaf}"));
         IdNodes {
+            schema,
             pool: ListAt::new(schema, "/id-manager:id-pools/id-pool"),
             entries: InnerList::new(schema, "/id-manager:id-pools/id-pool/id-entries"),
             id_value: id("id-entries/id-value"),
@@ -199,7 +201,7 @@ impl IdNodes {
                 .leaf(self.start, Value::Uint(range.first.into()))
                 .leaf(self.end, Value::Uint(range.last.into()));
             let node = build.leaf(self.block_size, Value::Uint(1)).container(self.available, holder).node();
-            DerivedEdit::Put(derived(path, node))
+            DerivedEdit::Put(derived(self.schema, path, node))
         };
         POOLS.iter().map(edit).collect()
     }
@@ -212,9 +214,9 @@ impl IdNodes {
             match change.id {
                 Some(id) => {
                     let node = build.leaf_list(self.id_value, [Value::Uint(id.into())]).node();
-                    DerivedEdit::Put(derived(path, node))
+                    DerivedEdit::Put(derived(self.schema, path, node))
                 }
-                None => DerivedEdit::Gone(derived(path, build.node())),
+                None => DerivedEdit::Gone(derived(self.schema, path, build.node())),
             }
         };
         changes
@@ -225,6 +227,6 @@ impl IdNodes {
     }
 }
 
-fn derived(path: DataPath, node: Node) -> Arc<DerivedNode> {
-    Arc::new(DerivedNode { store: Store::Operational, steps: path.steps.into_vec().into(), node })
+fn derived(schema: &Schema, path: DataPath, node: Node) -> DerivedNode {
+    DerivedNode::new(schema, Store::Operational, path, node)
 }

@@ -28,7 +28,7 @@ pub struct SwitchPlan {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     pub switches: BTreeMap<Dpid, SwitchPlan>,
-    pub nodes: Vec<Planned<Arc<DerivedNode>>>,
+    pub nodes: Vec<Planned<DerivedNode>>,
 }
 
 impl Plan {

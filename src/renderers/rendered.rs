@@ -7,18 +7,20 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::dated::Dated;
+use super::places::Places;
 use crate::datastore::{DerivedNode, Store};
 use crate::net::Dpid;
 use crate::pipeline::{Flow, Group, Meter, SwitchTables};
 use crate::schema::{DataPath, Node, SchemaId, Value, stamp_fresh};
 
 /// What one key of one renderer contributes, as it renders it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Rendered {
     pub(super) items: Vec<Item>,
     /// What derived nodes are stamped with.
     pub(super) revision: u64,
     pub(super) dated: Option<Dated>,
+    places: Arc<Places>,
 }
 
 /// One thing on a switch or in a derived layer. Kept for every key, hence small.
@@ -27,7 +29,7 @@ pub(super) enum Item {
     Flow(Dpid, Arc<Flow>),
     Group(Dpid, Arc<Group>),
     Meter(Dpid, Arc<Meter>),
-    Node(Arc<DerivedNode>),
+    Node(DerivedNode),
 }
 
 /// An item by its place alone: two things cannot be in one place.
@@ -35,6 +37,10 @@ pub(super) enum Item {
 pub(super) struct AtPlace<T>(pub T);
 
 impl Rendered {
+    pub(super) fn new(revision: u64, places: &Arc<Places>) -> Rendered {
+        Rendered { items: Vec::new(), revision, dated: None, places: places.clone() }
+    }
+
     /// A flow of one switch.
     pub fn flow(&mut self, dpid: Dpid, flow: impl Into<Arc<Flow>>) {
         self.items.push(Item::Flow(dpid, flow.into()));
@@ -63,8 +69,8 @@ impl Rendered {
     /// A node of a derived layer.
     pub fn node(&mut self, store: Store, path: DataPath, mut node: Node) {
         stamp_fresh(&mut node, self.revision);
-        let steps = path.steps.into_boxed_slice();
-        self.items.push(Item::Node(Arc::new(DerivedNode { store, steps, node })));
+        let place = self.places.of(store, path, &node);
+        self.items.push(Item::Node(DerivedNode::at(place, node)));
     }
 }
 
@@ -83,11 +89,11 @@ impl Item {
             Item::Flow(dpid, _) => (0, dpid.0, 0),
             Item::Group(dpid, group) => (1, dpid.0, group.id),
             Item::Meter(dpid, meter) => (2, dpid.0, meter.id),
-            Item::Node(derived) => (3, derived.store as u64, 0),
+            Item::Node(_) => (3, 0, 0),
         };
         rank(self).cmp(&rank(other)).then_with(|| match (self, other) {
             (Item::Flow(_, one), Item::Flow(_, other)) => one.key_order(other),
-            (Item::Node(one), Item::Node(other)) => one.steps.cmp(&other.steps),
+            (Item::Node(one), Item::Node(other)) => one.path_order(other),
             _ => Ordering::Equal,
         })
     }
@@ -99,7 +105,7 @@ impl<T: Borrow<Item>> PartialEq for AtPlace<T> {
             (Item::Flow(at, one), Item::Flow(there, other)) => at == there && one.same_key(other),
             (Item::Group(at, one), Item::Group(there, other)) => at == there && one.id == other.id,
             (Item::Meter(at, one), Item::Meter(there, other)) => at == there && one.id == other.id,
-            (Item::Node(one), Item::Node(other)) => one.store == other.store && one.steps == other.steps,
+            (Item::Node(one), Item::Node(other)) => one.same_path(other),
             _ => false,
         }
     }
@@ -113,7 +119,7 @@ impl<T: Borrow<Item>> Hash for AtPlace<T> {
             Item::Flow(dpid, flow) => (dpid, flow.key_hash()).hash(state),
             Item::Group(dpid, group) => (dpid, group.id).hash(state),
             Item::Meter(dpid, meter) => (dpid, meter.id).hash(state),
-            Item::Node(derived) => derived.steps.hash(state),
+            Item::Node(derived) => (derived.place().node, derived.key()).hash(state),
         }
     }
 }

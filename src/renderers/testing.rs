@@ -63,7 +63,7 @@ impl Default for World {
     fn default() -> World {
         World {
             rows: BTreeMap::new(),
-            workshop: Workshop::new(all(builtin())),
+            workshop: Workshop::new(builtin(), all(builtin())),
             ids: TestIds::default(),
             told: BTreeMap::new(),
             derived: <[Arc<Fields>; 2]>::default(),
@@ -89,8 +89,8 @@ impl World {
         for edit in changes.take_edits() {
             self.edits.0 += 1;
             self.edits.1 += edit.node().as_ref().map_or(0, heap_size);
-            let layer = &mut self.derived[usize::from(edit.at().store == Store::Operational)];
-            tree::set(layer, builtin(), &edit.at().steps, edit.node(), 1).unwrap();
+            let layer = &mut self.derived[usize::from(edit.at().store() == Store::Operational)];
+            tree::set(layer, builtin(), &edit.at().steps(), edit.node(), 1).unwrap();
         }
         let deltas = changes.deltas();
         for (dpid, delta) in &deltas {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::thread;
 
 use hashbrown::HashMap;
@@ -12,10 +13,12 @@ use super::Renderer;
 use super::dated::Dated;
 use super::difference::Difference;
 use super::key::Key;
+use super::places::Places;
 use super::rendered::{Item, Rendered, tables};
 use crate::model::{Allocator, Model, Row};
 use crate::net::Dpid;
 use crate::pipeline::SwitchTables;
+use crate::schema::Schema;
 
 /// Keys of one commit that are worth a second thread.
 const MANY: usize = 512;
@@ -28,13 +31,15 @@ pub(super) struct Workshop {
     pub model: Model,
     renderers: Vec<Box<dyn Renderer>>,
     outputs: HashMap<Key, Box<[Item]>>,
+    places: Arc<Places>,
     /// While planning: what the keys that changed rendered before.
     kept: Option<HashMap<Key, Option<Box<[Item]>>>>,
 }
 
 impl Workshop {
-    pub fn new(renderers: Vec<Box<dyn Renderer>>) -> Workshop {
-        Workshop { model: Model::default(), renderers, outputs: HashMap::new(), kept: None }
+    pub fn new(schema: &'static Schema, renderers: Vec<Box<dyn Renderer>>) -> Workshop {
+        let places = Arc::new(Places::new(schema));
+        Workshop { model: Model::default(), renderers, outputs: HashMap::new(), places, kept: None }
     }
 
     /// Forgets everything but the renderers.
@@ -109,6 +114,7 @@ impl Workshop {
                 kept.entry(key).or_insert(old);
             }
         }
+        self.places.sweep();
         difference
     }
 
@@ -134,7 +140,7 @@ impl Workshop {
 
     /// What all renderers make of a key. Nothing if one has a fault: what the key rendered before then stays.
     fn render(&self, key: &Key, revision: u64) -> Option<Output> {
-        let mut out = Rendered { revision, ..Rendered::default() };
+        let mut out = Rendered::new(revision, &self.places);
         for renderer in &self.renderers {
             let rendered = catch_unwind(AssertUnwindSafe(|| renderer.render(key, &self.model, &mut out)));
             if rendered.is_err() {

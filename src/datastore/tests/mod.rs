@@ -159,8 +159,7 @@ const MARK: &str = "l3vpn:vpn-instances/vpn-instance=derived";
 fn mark(there: bool) -> DerivedEdit {
     let value = r#"{"l3vpn:vpn-instance":[{"vpn-instance-name":"derived"}]}"#;
     let put = edit(Store::Config, Operation::Replace, MARK, Some(value));
-    let (steps, node) = (put.path.steps.into_vec().into(), put.node.unwrap());
-    let derived = Arc::new(DerivedNode { store: Store::Config, steps, node });
+    let derived = DerivedNode::new(builtin(), Store::Config, put.path, put.node.unwrap());
     if there { DerivedEdit::Put(derived) } else { DerivedEdit::Gone(derived) }
 }
 

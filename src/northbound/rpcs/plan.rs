@@ -44,11 +44,11 @@ pub fn of(schema: &Schema, plan: &Plan) -> Value {
         .enumerate()
         .filter_map(|(number, thing)| {
             let node = thing.after.as_ref().or(thing.before.as_ref())?;
-            let path = DataPath { steps: node.steps.iter().cloned().collect() };
+            let path = DataPath { steps: node.steps() };
             Some(json!({
                 "number": number + 1,
                 "operation": operation(thing),
-                "datastore": if node.store == Store::Config { "config" } else { "operational" },
+                "datastore": if node.store() == Store::Config { "config" } else { "operational" },
                 "path": format!("/{}", path.to_rfc8040(schema)),
             }))
         })

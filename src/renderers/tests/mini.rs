@@ -129,8 +129,8 @@ impl Mini {
         }
         let schema = self.snapshot.schema;
         for edit in derived.edits {
-            let layer = &mut layers(&mut self.snapshot, edit.at().store).derived;
-            tree::set(layer, schema, &edit.at().steps, edit.node(), 1).unwrap();
+            let layer = &mut layers(&mut self.snapshot, edit.at().store()).derived;
+            tree::set(layer, schema, &edit.at().steps(), edit.node(), 1).unwrap();
         }
     }
 
