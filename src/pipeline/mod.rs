@@ -23,6 +23,7 @@ pub mod actions;
 mod check;
 mod delta;
 mod document;
+pub mod evaluate;
 mod flow;
 mod flow_table;
 pub mod golden;

@@ -2,8 +2,10 @@
 
 mod changes;
 mod derived;
+mod differential;
 mod laws;
 mod mini;
+mod ovs;
 mod plan;
 mod store;
 mod trace;

@@ -1,113 +1,13 @@
 //! Real Open vSwitch judges: what becomes of a packet, by `ofproto/trace` on a private switch with dummy ports.
 
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::process::{Command, Stdio};
 
 use super::super::testing::*;
-use crate::pipeline::{Group, SwitchTables, golden};
-
-/// A private Open vSwitch; ends with the value.
-struct Ovs {
-    folder: tempfile::TempDir,
-}
+use super::ovs::Ovs;
 
 impl Ovs {
-    /// `None` where Open vSwitch is not installed: then there is nothing to ask.
-    fn start() -> Option<Ovs> {
-        let schema = "/usr/share/openvswitch/vswitch.ovsschema";
-        if !Path::new(schema).exists() {
-            eprintln!("Open vSwitch is not installed: no packet is traced");
-            return None;
-        }
-        let ovs = Ovs { folder: tempfile::tempdir().unwrap() };
-        ovs.run("ovsdb-tool", &["create", "conf.db", schema]);
-        let server = ["conf.db", "--remote=punix:db.sock", "--unixctl=db.ctl", "--pidfile=ovsdb.pid"];
-        let detached = ["--detach", "--no-chdir", "-vconsole:off"];
-        ovs.run("ovsdb-server", &[&server[..], &detached].concat());
-        ovs.run("ovs-vsctl", &["--db=unix:db.sock", "--no-wait", "init"]);
-        let switch = ["unix:db.sock", "--enable-dummy=override", "--disable-system", "--unixctl=vs.ctl"];
-        ovs.run("ovs-vswitchd", &[&switch[..], &["--pidfile=vs.pid"], &detached].concat());
-        Some(ovs)
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) -> String {
-        let folder = self.folder.path();
-        let output = Command::new("timeout")
-            .arg("20")
-            .arg(program)
-            .args(arguments)
-            .current_dir(folder)
-            .envs(["OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR"].map(|name| (name, folder)))
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{program} {arguments:?}: {error}");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    /// A bridge with the tunnel port 1 and ports 10 to 12, and everything the tables say.
-    fn bridge(&self, name: &str, tables: &SwitchTables) {
-        let vsctl = |arguments: &str| {
-            let arguments = format!("--timeout=10 --db=unix:db.sock {arguments}");
-            self.run("ovs-vsctl", &arguments.split(' ').collect::<Vec<_>>());
-        };
-        vsctl(&format!(
-            "add-br {name} -- set bridge {name} datapath_type=dummy fail_mode=secure protocols=OpenFlow13"
-        ));
-        vsctl(&format!(
-            "add-port {name} {name}-1 -- set interface {name}-1 type=vxlan options:remote_ip=flow options:key=flow ofport_request=1"
-        ));
-        for port in 10..=12 {
-            vsctl(&format!(
-                "add-port {name} {name}-{port} -- set interface {name}-{port} type=dummy ofport_request={port}"
-            ));
-        }
-        // What is named comes first.
-        let mut groups: Vec<_> = tables.groups.values().collect();
-        groups.sort_by_key(|group| height(tables, group));
-        let groups: String = groups.iter().map(|group| format!("{group}\n")).collect();
-        let meters: Vec<_> = tables.meters.values().map(|meter| meter.to_string()).collect();
-        let flows = golden::print(&SwitchTables { flows: tables.flows.clone(), ..SwitchTables::default() });
-        std::fs::write(self.folder.path().join("groups"), groups).unwrap();
-        std::fs::write(self.folder.path().join("flows"), flows).unwrap();
-        for meter in meters {
-            self.run(
-                "ovs-ofctl",
-                &[
-                    "-O",
-                    "OpenFlow13",
-                    "add-meter",
-                    name,
-                    &meter.replace(" bands", ",bands").replace(' ', ","),
-                ],
-            );
-        }
-        self.run("ovs-ofctl", &["-O", "OpenFlow13", "add-groups", name, "groups"]);
-        self.run("ovs-ofctl", &["-O", "OpenFlow13", "add-flows", name, "flows"]);
-    }
-
     fn trace(&self, bridge: &str, packet: &str) -> Trace {
-        let control = self.folder.path().join("vs.ctl");
-        let text =
-            self.run("ovs-appctl", &["-t", control.to_str().unwrap(), "ofproto/trace", bridge, packet]);
-        Trace { text }
-    }
-}
-
-/// How many groups stand on top of each other, this one included.
-fn height(tables: &SwitchTables, group: &Group) -> u32 {
-    let named = group.names.iter().filter_map(|id| tables.groups.get(id));
-    named.map(|group| height(tables, group)).max().unwrap_or(0) + 1
-}
-
-impl Drop for Ovs {
-    fn drop(&mut self) {
-        for file in ["vs.pid", "ovsdb.pid"] {
-            let Ok(pid) = std::fs::read_to_string(self.folder.path().join(file)) else { continue };
-            let _ = Command::new("kill").arg("-9").arg(pid.trim()).status();
-        }
+        Trace { text: self.control().ask("ofproto/trace", &[bridge, packet]) }
     }
 }
 

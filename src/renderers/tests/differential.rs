@@ -1,0 +1,505 @@
+//! The evaluator against `ofproto/trace`: the same packets, the same flows hit in the same order, the same copies out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use openflow_rs::{Field, Match};
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+use super::super::testing::*;
+use super::ovs::{Control, Ovs};
+use crate::net::MacAddr;
+use crate::pipeline::evaluate::{Cause, Outcome, Packet, Tables, evaluate};
+use crate::pipeline::{Flow, FlowSet, SwitchTables, golden};
+
+/// Packets a switch; there are two.
+const PACKETS: usize = 6_000;
+const TUNNEL: u32 = 1;
+
+/// One copy that leaves: where to, and its headers.
+#[derive(Clone, PartialEq, Debug)]
+enum Leaves {
+    Port(u32, Packet),
+    Tunnel { vni: u128, to: u128, headers: Packet },
+    Controller { max_len: u16 },
+}
+
+/// Flows by their unique cookies, and copies that leave.
+type Way = (Vec<u64>, Vec<Leaves>);
+
+/// Ports by their numbers in the datapath: the OpenFlow number of those of the bridge, nothing for the bridge below.
+type Ports = BTreeMap<u32, Option<u32>>;
+
+/// What makes packets hit something.
+struct Facts {
+    macs: Vec<u128>,
+    addresses: Vec<u128>,
+    vnis: Vec<u128>,
+    ports: Vec<u32>,
+    here: Ipv4Addr,
+    there: Ipv4Addr,
+}
+
+/// Three namespaces over two nodes; some pods wait for an address, some share a node, one ELAN is stretched.
+fn world() -> World {
+    let mut world = World::default()
+        .with(switch(1))
+        .with(switch(2))
+        .with([k8s_node(1, Some("10.11.1.0/24")), k8s_node(2, Some("10.11.2.0/24"))])
+        .with([pool("192.168.56.11:blue", "10.11.1.0/24", Some("10.11.1.1"))]);
+    for (number, namespace) in ["blue", "blue", "blue", "red", "red", "green"].into_iter().enumerate() {
+        let ofport = 10 + u32::try_from(number).unwrap();
+        for node in 1..=2 {
+            let name = format!("p{node}{number}");
+            let address = format!("10.11.{node}.{}", 10 + number);
+            // The last of blue gets its address from the pool.
+            let address = (number != 2).then_some(address.as_str());
+            world.put([
+                pod(&name, namespace, node, address),
+                port(node, &format!("{namespace}:{name}"), ofport),
+            ]);
+        }
+    }
+    // Of node 1's ELAN by its host, but plugged in on the other switch.
+    world.put([pod("far", "blue", 1, Some("10.11.1.90")), port(2, "blue:far", 16)]);
+    world.put([lease("blue:p12", Some("10.11.1.200"))]);
+    world
+}
+
+impl Facts {
+    fn of(world: &World, node: u64) -> Facts {
+        let model = &world.workshop.model;
+        let mut facts = Facts {
+            macs: vec![
+                0xffff_ffff_ffff,
+                0x0180_c200_0000,
+                0x0100_5e00_0001,
+                0x3333_0000_0001,
+                0x0211_2233_4455,
+            ],
+            addresses: vec![0, u128::from(u32::MAX), 0xe000_0001, 0x0808_0808],
+            vnis: vec![0, 7],
+            ports: Vec::new(),
+            here: host(node),
+            there: host(3 - node),
+        };
+        for interface in model.interfaces() {
+            let Some((identity, _, attachment)) = interface.plugged() else { continue };
+            facts.macs.push(attachment.mac.to_u64().into());
+            facts.addresses.extend(interface.address.map(|address| u128::from(address.to_bits())));
+            facts.addresses.extend(interface.gateway.map(|gateway| u128::from(gateway.address.to_bits())));
+            if attachment.dpid.0 == node {
+                facts.ports.push(attachment.ofport.0);
+            }
+            let vpn = model.vpn(&identity.vpn).unwrap();
+            let gateway = vpn.gateway_mac().unwrap();
+            facts.macs.push(gateway.to_u64().into());
+            facts.vnis.extend(vpn.l3_vni.map(|vni| u128::from(vni.0)));
+            facts.vnis.extend(model.elan(&identity.elan).unwrap().vni.map(|vni| u128::from(vni.0)));
+        }
+        facts.ports.sort_unstable();
+        facts
+    }
+
+    fn packet(&self, random: &mut StdRng) -> Packet {
+        let mut packet = Packet::new();
+        if random.random_bool(0.35) {
+            packet.set(Field::InPort, TUNNEL.into());
+            packet.set(Field::TunnelId, *self.vnis.choose(random).unwrap());
+            packet.set(Field::TunSrc, u128::from(self.there.to_bits()));
+            packet.set(Field::TunDst, u128::from(self.here.to_bits()));
+        } else if random.random_bool(0.97) {
+            packet.set(Field::InPort, (*self.ports.choose(random).unwrap()).into());
+        } else {
+            packet.set(Field::InPort, 19);
+        }
+        packet.set(Field::EthDst, *self.macs.choose(random).unwrap());
+        packet.set(Field::EthSrc, *self.macs.choose(random).unwrap());
+        // Mostly the port's own address.
+        if random.random_bool(0.85)
+            && let Some(place) =
+                self.ports.iter().position(|port| packet.get(Field::InPort) == u128::from(*port))
+        {
+            packet.set(Field::EthSrc, mac(self.node(), self.ports[place]).to_u64().into());
+        }
+        if random.random_bool(0.04) {
+            packet.set(Field::VlanTci, 0x1000 | random.random_range(0..0xfff_u128));
+        }
+        match random.random_range(0..100) {
+            0..30 => self.arp(&mut packet, random),
+            30..88 => self.ipv4(&mut packet, random),
+            88..96 => self.ipv6(&mut packet, random),
+            _ => packet.set(Field::EthType, *[0x88cc_u128, 0x8899, 0x0600].choose(random).unwrap()),
+        }
+        packet
+    }
+
+    fn node(&self) -> u64 {
+        u64::from(self.here.octets()[3] - 10)
+    }
+
+    fn address(&self, random: &mut StdRng) -> u128 {
+        *self.addresses.choose(random).unwrap()
+    }
+
+    fn arp(&self, packet: &mut Packet, random: &mut StdRng) {
+        packet.set(Field::EthType, 0x0806);
+        packet.set(Field::ArpOp, *[1_u128, 1, 1, 2, 3].choose(random).unwrap());
+        packet.set(Field::ArpSpa, self.address(random));
+        packet.set(Field::ArpTpa, self.address(random));
+        packet.set(Field::ArpSha, packet.get(Field::EthSrc));
+        packet.set(Field::ArpTha, *self.macs.choose(random).unwrap());
+    }
+
+    fn ipv4(&self, packet: &mut Packet, random: &mut StdRng) {
+        packet.set(Field::EthType, 0x0800);
+        packet.set(Field::Ipv4Src, self.address(random));
+        packet.set(Field::Ipv4Dst, self.address(random));
+        packet.set(Field::IpTtl, *[0_u128, 1, 2, 64, 64, 64, 255].choose(random).unwrap());
+        self.transport(packet, &[1, 1, 1, 6, 17, 17, 132, 89], random);
+        // Most packets that are routed are for the gateway's MAC: the VPN's ids are a few.
+        if random.random_bool(0.4) {
+            packet.set(Field::EthDst, 0x02c0_e501_86a0 + random.random_range(0..3_u128));
+        }
+        if random.random_bool(0.1) {
+            packet.set(Field::IpFrag, *[1_u128, 3].choose(random).unwrap());
+        }
+        if packet.get(Field::IpFrag) == 3 {
+            for field in [Field::TcpSrc, Field::TcpDst, Field::UdpSrc, Field::UdpDst, Field::SctpSrc] {
+                packet.set(field, 0);
+            }
+            for field in [Field::SctpDst, Field::IcmpType, Field::IcmpCode] {
+                packet.set(field, 0);
+            }
+        }
+    }
+
+    fn ipv6(&self, packet: &mut Packet, random: &mut StdRng) {
+        packet.set(Field::EthType, 0x86dd);
+        let address = |random: &mut StdRng| (0xfe80_u128 << 112) | random.random_range(1..9_u128);
+        packet.set(Field::Ipv6Src, address(random));
+        packet.set(Field::Ipv6Dst, address(random));
+        packet.set(Field::IpTtl, *[1_u128, 2, 64, 255].choose(random).unwrap());
+        self.transport(packet, &[58, 58, 6, 17], random);
+    }
+
+    fn transport(&self, packet: &mut Packet, protocols: &[u128], random: &mut StdRng) {
+        let protocol = *protocols.choose(random).unwrap();
+        packet.set(Field::IpProto, protocol);
+        let ports = [67_u128, 68, 546, 547, 53, 80, 40_000];
+        let (source, target) = (*ports.choose(random).unwrap(), *ports.choose(random).unwrap());
+        match protocol {
+            1 => {
+                packet.set(Field::IcmpType, *[8_u128, 8, 0, 3].choose(random).unwrap());
+                packet.set(Field::IcmpCode, *[0_u128, 0, 0, 1].choose(random).unwrap());
+            }
+            58 => packet.set(Field::Icmpv6Type, *[128_u128, 133, 134, 135, 136].choose(random).unwrap()),
+            6 => {
+                packet.set(Field::TcpSrc, source);
+                packet.set(Field::TcpDst, target);
+            }
+            17 if random.random_bool(0.5) => {
+                packet.set(Field::UdpSrc, 68);
+                packet.set(Field::UdpDst, 67);
+            }
+            17 => {
+                packet.set(Field::UdpSrc, source);
+                packet.set(Field::UdpDst, target);
+            }
+            132 => {
+                packet.set(Field::SctpSrc, source);
+                packet.set(Field::SctpDst, target);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The packet as `ofproto/trace` reads it.
+fn text(packet: &Packet) -> String {
+    let mut fields = Match { fields: packet.fields() };
+    let apart = |field: Field| matches!(field, Field::IpFrag | Field::VlanVid | Field::VlanPcp);
+    fields.fields.retain(|condition| !apart(condition.field));
+    let mut text = fields.to_string();
+    // One name is printed for several fields, but read for one of them only.
+    text = match packet.get(Field::IpProto) {
+        6 => text.replace("tp_", "tcp_"),
+        17 => text.replace("tp_", "udp_"),
+        132 => text.replace("tp_", "sctp_"),
+        58 => text.replace("icmp_", "icmpv6_"),
+        _ => text,
+    };
+    if packet.is_tagged() {
+        text += &format!(",vlan_tci={:#06x}", packet.get(Field::VlanTci));
+    }
+    match packet.get(Field::IpFrag) {
+        0 => {}
+        1 => text += ",nw_frag=first",
+        _ => text += ",nw_frag=later",
+    }
+    text
+}
+
+/// Headers alone: what the datapath sees of a packet.
+fn headers(packet: &Packet) -> Packet {
+    let mut headers = Packet::new();
+    let header = |field: &Field| {
+        let inside = format!("{field:?}");
+        !["InPort", "Metadata", "Reg", "Tun", "Ct", "Pkt", "Conj", "VlanTci"]
+            .iter()
+            .any(|prefix| inside.starts_with(prefix) || inside == "NxInPort")
+    };
+    for field in Field::all().filter(header) {
+        headers.set(field, packet.get(field));
+    }
+    headers
+}
+
+/// What we say.
+fn evaluated(packet: &Packet, tables: &Tables) -> Way {
+    let walk = evaluate(packet.clone(), tables);
+    let rows =
+        walk.hits().map(|(table, flow)| flow.unwrap_or_else(|| panic!("table {table} has no miss")).cookie);
+    let leaves = walk.outcomes.iter().filter_map(|outcome| match outcome {
+        Outcome::Output { port: TUNNEL, packet } => Some(Leaves::Tunnel {
+            vni: packet.get(Field::TunnelId),
+            to: packet.get(Field::TunDst),
+            headers: headers(packet),
+        }),
+        Outcome::Output { port, packet } => Some(Leaves::Port(*port, headers(packet))),
+        Outcome::Punt { max_len, .. } => Some(Leaves::Controller { max_len: *max_len }),
+        // The switch tells the controller of it.
+        Outcome::Drop { cause: Cause::Ttl, .. } => Some(Leaves::Controller { max_len: u16::MAX }),
+        Outcome::Drop { .. } => None,
+    });
+    (rows.collect(), leaves.collect())
+}
+
+/// What Open vSwitch says: cookies of the lookups, and its datapath actions carried out on the headers.
+fn traced(packet: &Packet, trace: &str, ports: &Ports) -> Way {
+    let rows = trace.lines().filter_map(|line| {
+        let (_, cookie) = line.split_once(", cookie 0x")?;
+        u64::from_str_radix(cookie.trim(), 16).ok()
+    });
+    let actions = trace.lines().rev().find_map(|line| line.strip_prefix("Datapath actions: "));
+    let mut at = headers(packet);
+    let mut leaves = Vec::new();
+    for action in split(actions.unwrap_or_else(|| panic!("no actions in {trace}"))) {
+        let (name, inside) = action.split_once('(').unwrap_or((action, ""));
+        let inside = inside.strip_suffix(')').unwrap_or(inside);
+        match name {
+            "drop" | "meter" => {}
+            "set" => set(&mut at, inside),
+            "push_vlan" => {
+                let given = members(inside);
+                let number = |name: &str| given.get(name).map_or(0, |value| value.parse::<u128>().unwrap());
+                at.set(Field::VlanTci, 0x1000 | number("vid") | number("pcp") << 13);
+            }
+            "pop_vlan" => at.set(Field::VlanTci, 0),
+            "clone" | "tnl_push" => {
+                let after = |text: &str| {
+                    let (_, rest) = inside.split_once(text).unwrap_or_else(|| panic!("no {text} in {trace}"));
+                    rest.split([',', ')']).next().unwrap().to_owned()
+                };
+                let outer = &inside[inside.find("ipv4(").unwrap()..];
+                let to: Ipv4Addr = members(outer)["dst"].parse().unwrap();
+                leaves.push(Leaves::Tunnel {
+                    vni: u128::from_str_radix(after("vni=0x").as_str(), 16).unwrap(),
+                    to: to.to_bits().into(),
+                    headers: at.clone(),
+                });
+            }
+            "userspace" => {
+                let (_, length) = inside.split_once("max_len=").unwrap();
+                leaves.push(Leaves::Controller { max_len: length.trim_end_matches(')').parse().unwrap() });
+            }
+            port => match port.parse().ok().and_then(|port: u32| ports.get(&port)) {
+                Some(Some(port)) => leaves.push(Leaves::Port(*port, at.clone())),
+                // The tunnel's outer packet, which was counted when it was made.
+                Some(None) => {}
+                None => panic!("what is {action}? {trace}"),
+            },
+        }
+    }
+    (rows.collect(), leaves)
+}
+
+/// Pieces between commas that are in no parentheses.
+fn split(list: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut pieces) = (0, 0, Vec::new());
+    for (place, letter) in list.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ',' if depth == 0 => {
+                pieces.push(&list[start..place]);
+                start = place + 1;
+            }
+            _ => {}
+        }
+    }
+    pieces.push(&list[start..]);
+    pieces
+}
+
+/// `a=b,c=d`, also behind a name and a parenthesis.
+fn members(list: &str) -> BTreeMap<&str, &str> {
+    let list = list.split_once('(').map_or(list, |(_, inside)| inside);
+    let list = list.split(')').next().unwrap();
+    list.split(',').filter_map(|pair| pair.split_once('=')).collect()
+}
+
+/// `set(eth(src=…))` and the like.
+fn set(packet: &mut Packet, inside: &str) {
+    let (kind, _) = inside.split_once('(').unwrap();
+    if kind == "tunnel" {
+        return;
+    }
+    for (name, value) in members(inside) {
+        let field = match (kind, name) {
+            ("eth", "src") => Field::EthSrc,
+            ("eth", "dst") => Field::EthDst,
+            ("ipv4", "src") => Field::Ipv4Src,
+            ("ipv4", "dst") => Field::Ipv4Dst,
+            ("ipv4", "ttl") | ("ipv6", "hlimit") => Field::IpTtl,
+            ("ipv6", "src") => Field::Ipv6Src,
+            ("ipv6", "dst") => Field::Ipv6Dst,
+            ("arp", "sip") => Field::ArpSpa,
+            ("arp", "tip") => Field::ArpTpa,
+            ("arp", "op") => Field::ArpOp,
+            ("arp", "sha") => Field::ArpSha,
+            ("arp", "tha") => Field::ArpTha,
+            ("icmp", "type") => Field::IcmpType,
+            ("icmp", "code") => Field::IcmpCode,
+            ("icmpv6", "type") => Field::Icmpv6Type,
+            ("icmpv6", "code") => Field::Icmpv6Code,
+            ("nd", "target") => Field::NdTarget,
+            ("nd", "sll") => Field::NdSll,
+            ("nd", "tll") => Field::NdTll,
+            ("udp", "src") => Field::UdpSrc,
+            ("udp", "dst") => Field::UdpDst,
+            ("tcp", "src") => Field::TcpSrc,
+            ("tcp", "dst") => Field::TcpDst,
+            _ => panic!("what is {kind} {name} of {inside}?"),
+        };
+        packet.set(field, number(value));
+    }
+}
+
+fn number(text: &str) -> u128 {
+    if let Ok(mac) = text.parse::<MacAddr>() {
+        return mac.to_u64().into();
+    }
+    match text.parse() {
+        Ok(IpAddr::V4(address)) => address.to_bits().into(),
+        Ok(IpAddr::V6(address)) => address.to_bits(),
+        Err(_) => text.parse().unwrap_or_else(|_| panic!("{text} is no number")),
+    }
+}
+
+/// The same flows, each with a cookie of its own.
+fn numbered(tables: &SwitchTables) -> SwitchTables {
+    let number = |(number, flow): (usize, &Arc<Flow>)| {
+        let (conditions, instructions) = flow.parts();
+        let cookie = number as u64 + 1;
+        Arc::new(Flow::new(flow.table, flow.priority, cookie, conditions, instructions, flow.owner.clone()))
+    };
+    let flows: FlowSet = tables.flows.iter().enumerate().map(number).collect();
+    SwitchTables { flows, groups: tables.groups.clone(), meters: tables.meters.clone() }
+}
+
+/// A switch with real tunnels: another bridge carries them, and knows the way to the other node.
+fn start(node: u64, tables: &SwitchTables, facts: &Facts) -> Option<(Ovs, Ports)> {
+    let ovs = Ovs::with("--enable-dummy")?;
+    ovs.vsctl("add-br under -- set bridge under datapath_type=dummy -- add-port under eth -- set interface eth type=dummy");
+    let mut ports = facts.ports.clone();
+    ports.push(19);
+    let bridge = format!("br{node}");
+    ovs.ports(&bridge, &ports);
+    let flows = golden::print(&SwitchTables { flows: tables.flows.clone(), ..SwitchTables::default() });
+    ovs.load(&bridge, tables, &flows);
+    let mut control = ovs.control();
+    control.ask("netdev-dummy/ip4addr", &["under", &format!("{}/24", facts.here)]);
+    control.ask("ovs/route/add", &["192.168.56.0/24", "under"]);
+    control.ask("tnl/neigh/set", &["under", &facts.there.to_string(), "aa:bb:cc:00:00:01"]);
+    let numbers = datapath_ports(&mut control, &bridge);
+    Some((ovs, numbers))
+}
+
+/// Reads lines like `    br1-10 10/3: (dummy)`.
+fn datapath_ports(control: &mut Control, bridge: &str) -> Ports {
+    let mut found = BTreeMap::new();
+    for line in control.ask("dpif/show", &[]).lines() {
+        let mut words = line.split_whitespace();
+        if let (Some(name), Some(numbers)) = (words.next(), words.next())
+            && let Some((openflow, datapath)) = numbers.trim_end_matches(':').split_once('/')
+            && let (Ok(openflow), Ok(datapath)) = (openflow.parse::<u32>(), datapath.parse::<u32>())
+        {
+            found.insert(datapath, name.starts_with(bridge).then_some(openflow));
+        }
+    }
+    found
+}
+
+#[test]
+fn the_evaluator_says_what_open_vswitch_says() {
+    let world = world();
+    let mut hit = BTreeMap::<(u64, u8), usize>::new();
+    for node in 1..=2 {
+        let facts = Facts::of(&world, node);
+        let held = numbered(&world.tables(node, ""));
+        let tables = Tables::from(&held);
+        let Some((ovs, ports)) = start(node, &held, &facts) else { return };
+        let mut control = ovs.control();
+        let mut random = StdRng::seed_from_u64(node);
+        let mut used = BTreeSet::new();
+        for number in 0..PACKETS {
+            let packet = facts.packet(&mut random);
+            let question = text(&packet);
+            let trace = control.ask("ofproto/trace", &[&format!("br{node}"), &question]);
+            let (ours, theirs) = (evaluated(&packet, &tables), traced(&packet, &trace, &ports));
+            if ours != theirs {
+                let rows = |way: &Way| {
+                    let lines = way.0.iter().map(|cookie| {
+                        let flow = held.flows.iter().find(|flow| flow.cookie == *cookie);
+                        format!("  {}\n", flow.map(|flow| flow.to_string()).unwrap_or_default())
+                    });
+                    lines.collect::<String>()
+                };
+                let out = |way: &Way| {
+                    let fields = |packet: &Packet| Match { fields: packet.fields() }.to_string();
+                    let lines = way.1.iter().map(|leaves| match leaves {
+                        Leaves::Port(port, packet) => format!("  port {port}: {}\n", fields(packet)),
+                        Leaves::Tunnel { vni, to, headers } => {
+                            format!("  tunnel {vni} to {to}: {}\n", fields(headers))
+                        }
+                        Leaves::Controller { max_len } => format!("  controller, {max_len} bytes\n"),
+                    });
+                    lines.collect::<String>()
+                };
+                panic!(
+                    "switch {node}, packet {number}: {question}\nwe say\n{}{}it says\n{}{}{trace}",
+                    rows(&ours),
+                    out(&ours),
+                    rows(&theirs),
+                    out(&theirs)
+                );
+            }
+            for cookie in ours.0 {
+                used.insert(cookie);
+            }
+        }
+        for flow in held.flows.iter() {
+            let entry = hit.entry((node, flow.table)).or_default();
+            *entry += usize::from(used.contains(&flow.cookie));
+        }
+        // The packets are no good if most of the network has not been walked through.
+        let share = used.len() as f64 / held.flows.len() as f64;
+        assert!(share > 0.85, "only {:.0}% of the flows of switch {node} were hit: {hit:?}", share * 100.0);
+    }
+    let silent: Vec<_> = hit.iter().filter(|(_, count)| **count == 0).collect();
+    assert!(silent.is_empty(), "tables that no packet saw (switch, table): {silent:?}");
+}
