@@ -19,8 +19,9 @@ const TCP: u128 = 6;
 const UDP: u128 = 17;
 const ICMPV6: u128 = 58;
 const SCTP: u128 = 132;
-/// Neighbour solicitation and advertisement (RFC 4861).
-const ND: [u128; 2] = [135, 136];
+/// Types of ICMPv6 (RFC 4861).
+const SOLICITATION: u128 = 135;
+const ADVERTISEMENT: u128 = 136;
 /// Bits of `ip_frag`: any fragment; not the first.
 const FRAGMENT: u128 = 1;
 const LATER: u128 = 2;
@@ -113,11 +114,18 @@ impl Packet {
             Field::SctpSrc | Field::SctpDst => transport(SCTP),
             Field::IcmpType | Field::IcmpCode => ethertype(IPV4) && transport(ICMP),
             Field::Icmpv6Type | Field::Icmpv6Code => ethertype(IPV6) && transport(ICMPV6),
-            Field::NdTarget | Field::NdSll | Field::NdTll => {
-                ethertype(IPV6) && transport(ICMPV6) && ND.contains(&self.get(Field::Icmpv6Type))
+            Field::NdTarget | Field::NdReserved | Field::NdOptionsType => {
+                self.is_neighbour(SOLICITATION) || self.is_neighbour(ADVERTISEMENT)
             }
+            Field::NdSll => self.is_neighbour(SOLICITATION),
+            Field::NdTll => self.is_neighbour(ADVERTISEMENT),
             _ => true,
         }
+    }
+
+    /// A neighbour message of this type, which has code 0.
+    fn is_neighbour(&self, kind: u128) -> bool {
+        self.has(Field::Icmpv6Type) && self.get(Field::Icmpv6Type) == kind && self.get(Field::Icmpv6Code) == 0
     }
 
     /// Whether all conditions hold. The ports and types of a fragment are not looked at: Open vSwitch takes them

@@ -19,6 +19,20 @@ use crate::pipeline::{Flow, FlowSet, SwitchTables, golden};
 const PACKETS: usize = 6_000;
 const TUNNEL: u32 = 1;
 
+/// What a packet has behind its IP header.
+const TRANSPORT: [Field; 10] = [
+    Field::TcpSrc,
+    Field::TcpDst,
+    Field::UdpSrc,
+    Field::UdpDst,
+    Field::SctpSrc,
+    Field::SctpDst,
+    Field::IcmpType,
+    Field::IcmpCode,
+    Field::Icmpv6Type,
+    Field::Icmpv6Code,
+];
+
 /// One copy that leaves: where to, and its headers.
 #[derive(Clone, PartialEq, Debug)]
 enum Leaves {
@@ -37,6 +51,7 @@ type Ports = BTreeMap<u32, Option<u32>>;
 struct Facts {
     macs: Vec<u128>,
     addresses: Vec<u128>,
+    addresses_v6: Vec<u128>,
     vnis: Vec<u128>,
     ports: Vec<u32>,
     here: Ipv4Addr,
@@ -54,17 +69,23 @@ fn world() -> World {
         let ofport = 10 + u32::try_from(number).unwrap();
         for node in 1..=2 {
             let name = format!("p{node}{number}");
-            let address = format!("10.11.{node}.{}", 10 + number);
-            // The last of blue gets its address from the pool.
-            let address = (number != 2).then_some(address.as_str());
+            let (four, six) =
+                (format!("10.11.{node}.{}", 10 + number), format!("fd00:{node}::{}", 10 + number));
+            // Both versions, one of them, or none: the last of blue gets its address from the pool.
+            let addresses = match number {
+                1 | 4 => vec![four.as_str(), six.as_str()],
+                2 => vec![],
+                3 => vec![six.as_str()],
+                _ => vec![four.as_str()],
+            };
             world.put([
-                pod(&name, namespace, node, address),
+                pod_with(&name, namespace, node, &addresses),
                 port(node, &format!("{namespace}:{name}"), ofport),
             ]);
         }
     }
     // Of node 1's ELAN by its host, but plugged in on the other switch.
-    world.put([pod("far", "blue", 1, Some("10.11.1.90")), port(2, "blue:far", 16)]);
+    world.put([pod_with("far", "blue", 1, &["10.11.1.90", "fd00:1::90"]), port(2, "blue:far", 16)]);
     world.put([lease("blue:p12", Some("10.11.1.200"))]);
     world
 }
@@ -81,6 +102,8 @@ impl Facts {
                 0x0211_2233_4455,
             ],
             addresses: vec![0, u128::from(u32::MAX), 0xe000_0001, 0x0808_0808],
+            // Nobody, all nodes, one that no pod has, and where a neighbour is asked for (RFC 4291 section 2.7.1).
+            addresses_v6: vec![0, 0xff02 << 112 | 1, 0xfd00 << 112 | 0x99, 0xff02 << 112 | 0x1_ff00_0010],
             vnis: vec![0, 7],
             ports: Vec::new(),
             here: host(node),
@@ -89,8 +112,12 @@ impl Facts {
         for interface in model.interfaces() {
             let Some((identity, _, attachment)) = interface.plugged() else { continue };
             facts.macs.push(attachment.mac.to_u64().into());
-            facts.addresses.extend(interface.address.map(|address| u128::from(address.to_bits())));
-            facts.addresses.extend(interface.gateway.map(|gateway| u128::from(gateway.address.to_bits())));
+            for address in interface.addresses.iter().map(|address| address.ip).chain(interface.gateways()) {
+                match address {
+                    IpAddr::V4(address) => facts.addresses.push(address.to_bits().into()),
+                    IpAddr::V6(address) => facts.addresses_v6.push(address.to_bits()),
+                }
+            }
             if attachment.dpid.0 == node {
                 facts.ports.push(attachment.ofport.0);
             }
@@ -129,9 +156,9 @@ impl Facts {
             packet.set(Field::VlanTci, 0x1000 | random.random_range(0..0xfff_u128));
         }
         match random.random_range(0..100) {
-            0..30 => self.arp(&mut packet, random),
-            30..88 => self.ipv4(&mut packet, random),
-            88..96 => self.ipv6(&mut packet, random),
+            0..25 => self.arp(&mut packet, random),
+            25..62 => self.ipv4(&mut packet, random),
+            62..96 => self.ipv6(&mut packet, random),
             _ => packet.set(Field::EthType, *[0x88cc_u128, 0x8899, 0x0600].choose(random).unwrap()),
         }
         packet
@@ -160,30 +187,38 @@ impl Facts {
         packet.set(Field::Ipv4Dst, self.address(random));
         packet.set(Field::IpTtl, *[0_u128, 1, 2, 64, 64, 64, 255].choose(random).unwrap());
         self.transport(packet, &[1, 1, 1, 6, 17, 17, 132, 89], random);
-        // Most packets that are routed are for the gateway's MAC: the VPN's ids are a few.
-        if random.random_bool(0.4) {
-            packet.set(Field::EthDst, 0x02c0_e501_86a0 + random.random_range(0..3_u128));
-        }
-        if random.random_bool(0.1) {
-            packet.set(Field::IpFrag, *[1_u128, 3].choose(random).unwrap());
-        }
-        if packet.get(Field::IpFrag) == 3 {
-            for field in [Field::TcpSrc, Field::TcpDst, Field::UdpSrc, Field::UdpDst, Field::SctpSrc] {
-                packet.set(field, 0);
-            }
-            for field in [Field::SctpDst, Field::IcmpType, Field::IcmpCode] {
-                packet.set(field, 0);
-            }
-        }
+        self.routed_or_fragmented(packet, random);
     }
 
     fn ipv6(&self, packet: &mut Packet, random: &mut StdRng) {
         packet.set(Field::EthType, 0x86dd);
-        let address = |random: &mut StdRng| (0xfe80_u128 << 112) | random.random_range(1..9_u128);
-        packet.set(Field::Ipv6Src, address(random));
-        packet.set(Field::Ipv6Dst, address(random));
-        packet.set(Field::IpTtl, *[1_u128, 2, 64, 255].choose(random).unwrap());
-        self.transport(packet, &[58, 58, 6, 17], random);
+        packet.set(Field::Ipv6Src, *self.addresses_v6.choose(random).unwrap());
+        packet.set(Field::Ipv6Dst, *self.addresses_v6.choose(random).unwrap());
+        packet.set(Field::IpTtl, *[0_u128, 1, 2, 64, 64, 255].choose(random).unwrap());
+        self.transport(packet, &[58, 58, 58, 58, 6, 17], random);
+        self.routed_or_fragmented(packet, random);
+        if packet.has(Field::NdTarget) {
+            packet.set(Field::NdTarget, *self.addresses_v6.choose(random).unwrap());
+        }
+        if packet.has(Field::NdSll) {
+            packet.set(Field::NdSll, packet.get(Field::EthSrc));
+        }
+    }
+
+    /// Most packets that are routed are for the gateway's MAC: the VPN's ids are a few.
+    fn routed_or_fragmented(&self, packet: &mut Packet, random: &mut StdRng) {
+        if random.random_bool(0.4) {
+            packet.set(Field::EthDst, 0x02c0_e501_86a0 + random.random_range(0..3_u128));
+        }
+        if random.random_bool(0.08) {
+            packet.set(Field::IpFrag, *[1_u128, 3].choose(random).unwrap());
+        }
+        // What comes behind the first fragment has no transport header.
+        if packet.get(Field::IpFrag) == 3 {
+            for field in TRANSPORT {
+                packet.set(field, 0);
+            }
+        }
     }
 
     fn transport(&self, packet: &mut Packet, protocols: &[u128], random: &mut StdRng) {
@@ -196,7 +231,13 @@ impl Facts {
                 packet.set(Field::IcmpType, *[8_u128, 8, 0, 3].choose(random).unwrap());
                 packet.set(Field::IcmpCode, *[0_u128, 0, 0, 1].choose(random).unwrap());
             }
-            58 => packet.set(Field::Icmpv6Type, *[128_u128, 133, 134, 135, 136].choose(random).unwrap()),
+            58 => {
+                packet.set(
+                    Field::Icmpv6Type,
+                    *[128_u128, 133, 134, 135, 135, 135, 136].choose(random).unwrap(),
+                );
+                packet.set(Field::Icmpv6Code, u128::from(random.random_bool(0.05)));
+            }
             6 => {
                 packet.set(Field::TcpSrc, source);
                 packet.set(Field::TcpDst, target);
@@ -379,6 +420,8 @@ fn set(packet: &mut Packet, inside: &str) {
             ("nd", "target") => Field::NdTarget,
             ("nd", "sll") => Field::NdSll,
             ("nd", "tll") => Field::NdTll,
+            ("nd_ext", "nd_reserved") => Field::NdReserved,
+            ("nd_ext", "nd_options_type") => Field::NdOptionsType,
             ("udp", "src") => Field::UdpSrc,
             ("udp", "dst") => Field::UdpDst,
             ("tcp", "src") => Field::TcpSrc,
@@ -396,6 +439,7 @@ fn number(text: &str) -> u128 {
     match text.parse() {
         Ok(IpAddr::V4(address)) => address.to_bits().into(),
         Ok(IpAddr::V6(address)) => address.to_bits(),
+        Err(_) if text.starts_with("0x") => u128::from_str_radix(&text[2..], 16).unwrap(),
         Err(_) => text.parse().unwrap_or_else(|_| panic!("{text} is no number")),
     }
 }
