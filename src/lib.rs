@@ -28,6 +28,9 @@ pub mod revisions;
 /// Floor 6: the answer to a punted DHCP request.
 pub mod dhcp;
 
+/// Floor 6: router advertisements.
+pub mod ra;
+
 /// Floor 5: sockets to the switches.
 pub mod southbound;
 

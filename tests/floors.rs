@@ -24,6 +24,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
     ),
     ("programmer", &["net", "schema", "datastore", "pipeline", "southbound"], &["actor.rs"]),
     ("dhcp", &["net", "schema", "datastore", "pipeline", "southbound", "programmer"], &["actor.rs"]),
+    ("ra", &["net", "schema", "datastore", "pipeline", "model", "southbound", "programmer"], &["actor.rs"]),
     (
         "northbound",
         &[

@@ -84,6 +84,53 @@ class CoeusLab:
         )
 
     @keyword
+    def plug_further_interface(self, name, namespace, node, uid, address, gateway=None):
+        """Does the CNI's part for an interface beyond a pod's first; it is known by its interface's name afterwards."""
+        self.plug_pod(f"{name}:{uid[:8]}", namespace, node, address, gateway)
+
+    @keyword
+    def add_address(self, pod, address, gateway=None):
+        self.pods[pod].add_address(address, gateway or None)
+
+    @keyword
+    def dual_pod_body(self, name, namespace, node, address, *further):
+        """A pod whose interface has several addresses."""
+        body = self.pod_body(name, namespace, node, address)
+        body["pod:pods"][0]["interface"][0]["coeus-pod:secondary-ip-address"] = list(further)
+        return body
+
+    @keyword
+    def add_interface_to_body(self, body, uid, address):
+        body["pod:pods"][0]["interface"].append({"uid": uid, "ip-address": address})
+        return body
+
+    @keyword
+    def solicit_router(self, pod):
+        """Lets the pod's kernel ask for a router, and returns its default route and what it takes for the link's MTU."""
+        target = self.pods[pod]
+        # The question is asked when the interface comes up. An address of its own would go with the link.
+        target.inside("sysctl", "-q", "-w", "net.ipv6.conf.eth0.accept_ra=2", "net.ipv6.conf.eth0.keep_addr_on_down=1")
+        target.inside("ip", "link", "set", "eth0", "mtu", "1500")
+        target.inside("ip", "-6", "route", "flush", "default")
+        target.inside("ip", "link", "set", "eth0", "down")
+        target.inside("ip", "link", "set", "eth0", "up")
+        route = wait_until(f"{pod} has a router", lambda: target.inside("ip", "-6", "route", "show", "default").strip(), 20)
+        return route, int(target.inside("cat", "/proc/sys/net/ipv6/conf/eth0/mtu"))
+
+    @keyword
+    def duplicate_is_noticed(self, pod, address):
+        """Gives the pod another pod's address: its kernel must find out."""
+        target = self.pods[pod]
+        target.inside("ip", "address", "add", address, "dev", "eth0")
+        try:
+            wait_until(
+                f"{pod} sees that {address} is in use",
+                lambda: "dadfailed" in target.inside("ip", "-6", "address", "show", "dev", "eth0"), 20,
+            )
+        finally:
+            target.inside("ip", "address", "delete", address, "dev", "eth0")
+
+    @keyword
     def unplug_pod(self, name, namespace):
         self.pods.pop(f"{namespace}:{name}").unplug()
 
@@ -201,12 +248,12 @@ class CoeusLab:
             logger.info("".join(said))
 
     @keyword
-    def tcp_transfer(self, source, target, port=5000, size=2097152):
+    def tcp_transfer(self, source, target, port=5000, size=2097152, address=None):
         """Sends `size` bytes over TCP and returns how many arrived."""
         import subprocess
 
         server = subprocess.Popen(
-            ["ip", "netns", "exec", self.pods[target].namespace, "sh", "-c", f"timeout 30 nc -l {port} | wc -c"],
+            ["ip", "netns", "exec", self.pods[target].namespace, "sh", "-c", f"timeout 30 nc {'-6' if address else ''} -l {port} | wc -c"],
             stdout=subprocess.PIPE, text=True,
         )
         try:
@@ -214,7 +261,7 @@ class CoeusLab:
 
             time.sleep(0.3)
             self.pods[source].inside(
-                "sh", "-c", f"head -c {size} /dev/zero | timeout 20 nc -N -w 10 {self.pods[target].address} {port}", timeout=40
+                "sh", "-c", f"head -c {size} /dev/zero | timeout 20 nc -N -w 10 {address or self.pods[target].address} {port}", timeout=40
             )
             return int(server.communicate(timeout=40)[0])
         finally:

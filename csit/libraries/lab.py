@@ -188,6 +188,13 @@ class Pod:
         if gateway:
             run("ip", "-n", self.namespace, "route", "replace", "default", "via", gateway)
 
+    def add_address(self, address, gateway=None):
+        """A further address, of either version, and a router for its version."""
+        version = "-6" if ":" in address else "-4"
+        run("ip", "-n", self.namespace, "address", "add", address, "dev", "eth0")
+        if gateway:
+            run("ip", "-n", self.namespace, version, "route", "replace", "default", "via", gateway, "dev", "eth0")
+
     def inside(self, *command, **options):
         return run("ip", "netns", "exec", self.namespace, *command, **options)
 

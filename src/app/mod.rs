@@ -1,5 +1,6 @@
 //! The whole controller, put together: what `coeus serve` runs.
 
+mod punts;
 mod settings;
 
 pub use settings::{ServeOptions, Settings, SettingsError};
@@ -25,6 +26,7 @@ use crate::northbound::http::tls;
 use crate::northbound::restconf::{self, App};
 use crate::northbound::rpcs;
 use crate::programmer::{Programmers, object_edits};
+use crate::ra;
 use crate::renderers::Engine;
 use crate::revisions;
 use crate::schema::{self, DataPath, Node, Value};
@@ -133,7 +135,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         let _ = stopped.wait_for(|stop| *stop).await;
     };
     let (connected, mut switches) = mpsc::channel(CONNECTS);
-    let (punted, punts) = mpsc::channel(PUNTS);
+    let (punted, all_punts) = mpsc::channel(PUNTS);
     let mut tasks = Vec::new();
     tasks.push(tokio::spawn(openflow::serve(
         openflow_listener,
@@ -150,7 +152,11 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     }));
     tasks.push(tokio::spawn(revisions::actor::run(datastore.clone())));
     tasks.push(tokio::spawn(show_status(programmers.clone(), reported, datastore.clone())));
-    tasks.push(tokio::spawn(dhcp::run(punts, datastore.clone(), programmers.clone())));
+    let (dhcp_punts, requests) = mpsc::channel(PUNTS);
+    let (ra_punts, solicitations) = mpsc::channel(PUNTS);
+    tasks.push(tokio::spawn(punts::share(all_punts, dhcp_punts, ra_punts)));
+    tasks.push(tokio::spawn(dhcp::run(requests, datastore.clone(), programmers.clone())));
+    tasks.push(tokio::spawn(ra::run(solicitations, datastore.clone(), programmers.clone())));
     let southbound = ovsdb::Settings {
         bridge: settings.bridge.clone(),
         datapath_type: settings.datapath_type.clone(),

@@ -34,7 +34,7 @@ pub use rows::{
     AllocationPool, Bridge, K8sNode, LINK_LOCAL_GATEWAY, Lease, Network, NetworkType, Pod, PodInterface,
     Port, PortId, Row,
 };
-pub use spans::{CHUNK_BITS, Chunk, Elan, Switch, TunnelPort, Vpn};
+pub use spans::{CHUNK_BITS, Chunk, Elan, Switch, TunnelPort, Vpn, gateway_mac};
 pub use status::Reason;
 pub use touched::Touched;
 pub use view::Remote;

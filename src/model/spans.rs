@@ -87,6 +87,12 @@ impl Chunk {
 /// The number before the colon of all our route distinguishers. Source: netvirt, `opendaylight-rd-ranges`.
 const ROUTE_DISTINGUISHER_ADMIN: u32 = 100;
 
+/// The router address's MAC in a VPN, the same on every switch: `02:c0:e5` and the VPN id.
+pub fn gateway_mac(VpnId(id): VpnId) -> MacAddr {
+    let [_, high, middle, low] = id.to_be_bytes();
+    MacAddr([0x02, 0xc0, 0xe5, high, middle, low])
+}
+
 impl Vpn {
     pub(super) fn set_id(&mut self, id: VpnId) {
         let number = id.0.wrapping_sub(FIRST_VPN_ID).wrapping_add(1);
@@ -95,10 +101,9 @@ impl Vpn {
         self.rd = Some(format!("{ROUTE_DISTINGUISHER_ADMIN}:{number}").into());
     }
 
-    /// The router address's MAC in this VPN, the same on every switch: `02:c0:e5` and the VPN id.
+    /// [`gateway_mac`] of this VPN.
     pub fn gateway_mac(&self) -> Option<MacAddr> {
-        let [_, high, middle, low] = self.id?.0.to_be_bytes();
-        Some(MacAddr([0x02, 0xc0, 0xe5, high, middle, low]))
+        Some(gateway_mac(self.id?))
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod ids;
 mod mac;
+mod mtu;
 
 pub use ids::{Dpid, ElanTag, LportTag, OfPort, ParseDpidError, Vni, VpnId};
 pub use mac::{MacAddr, ParseMacError};
+pub use mtu::POD_MTU;
