@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier, Mutex};
 
 use coeus::datastore::journal::MemoryJournal;
 use coeus::datastore::{DatastoreError, Edit, Handle, NullEngine, Store, Transaction, actor};
-use coeus::schema::{DataPath, Key, Node, Schema, builtin, json};
+use coeus::schema::{DataPath, Node, Schema, builtin, json};
 use proptest::prelude::*;
 
 const LIST: &str = "k8s-node:k8s-nodes-info/k8s-nodes";
@@ -89,8 +89,8 @@ fn found(schema: &Schema, handle: &Handle) -> Model {
         .list(list)
         .into_iter()
         .flatten()
-        .map(|(Key(key), entry)| {
-            let uid = key[0].as_text().unwrap();
+        .map(|(key, entry)| {
+            let uid = key.values()[0].as_text().unwrap();
             let host = entry.text(host).and_then(|text| number(text, "n"));
             let address = entry.text(address).and_then(|text| number(text, "10.0.0."));
             (uid[uid.len() - 2..].parse().unwrap(), (host, address))

@@ -198,7 +198,7 @@ impl Grants {
         let keys = lexical::key_leafs(schema, id);
         let mut kept = Vec::new();
         for (key, entry) in list {
-            path[at].key = (!key.0.is_empty()).then(|| key.clone());
+            path[at].key = (!key.is_empty()).then(|| key.clone());
             if self.decide(schema, path, Operation::Read).is_err() {
                 continue;
             }
@@ -268,7 +268,7 @@ impl Grants {
             Node::List(list) => {
                 let at = path.len() - 1;
                 for (key, entry) in list {
-                    path[at].key = (!key.0.is_empty()).then(|| key.clone());
+                    path[at].key = (!key.is_empty()).then(|| key.clone());
                     self.all(schema, path, &Node::Container(entry.clone()), operation)?;
                 }
                 path[at].key = None;

@@ -56,7 +56,7 @@ pub(super) struct RuleStep {
 
 impl RuleStep {
     pub fn fits(&self, step: &Step) -> bool {
-        let has = |key: &Key| self.keys.iter().all(|(at, value)| key.0.get(*at) == Some(value));
+        let has = |key: &Key| self.keys.iter().all(|(at, value)| key.values().get(*at) == Some(value));
         self.node == step.node && (self.keys.is_empty() || step.key.as_ref().is_some_and(has))
     }
 }

@@ -129,7 +129,7 @@ impl DerivedNode {
 
     /// The steps of its path.
     pub fn steps(&self) -> SmallVec<[Step; 4]> {
-        let key = self.key().map(|values| Key(values.into_iter().cloned().collect()));
+        let key = self.key().map(|values| values.into_iter().cloned().collect());
         let last = Step { node: self.place.node, key };
         self.place.above.iter().cloned().chain([last]).collect()
     }

@@ -122,5 +122,5 @@ impl Between<'_> {
 }
 
 fn is_keyless(list: &List) -> bool {
-    matches!(list.entries, Entries::Keyless(_))
+    matches!(list.entries(), Entries::Keyless(_))
 }

@@ -203,7 +203,7 @@ fn spread(store: Store, path: DataPath, node: &Node, edits: &mut Vec<Edit>, full
     let Node::Container(fields) = node else { return add(path, node.clone()) };
     for (id, child) in &fields.children {
         match child {
-            Node::List(list) if list.len() > ENTRIES && !matches!(list.entries, Entries::Keyless(_)) => {
+            Node::List(list) if list.len() > ENTRIES && !matches!(list.entries(), Entries::Keyless(_)) => {
                 for (key, entry) in list {
                     add(path.clone().entry(*id, key.clone()), Node::Container(entry.clone()));
                 }

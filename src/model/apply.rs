@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -13,33 +12,34 @@ use super::rows::{Bridge, K8sNode, Lease, Network, Pod, Port, PortId, Row};
 use super::spans::{Elan, Switch, TunnelPort, Vpn};
 use super::touched::Touched;
 use crate::net::{Dpid, ElanTag, LportTag, OfPort, Vni, VpnId};
+use crate::schema::Text;
 
 /// Everything forwarding depends on, in memory, with indices.
 #[derive(Debug, Default)]
 pub struct Model {
-    pub(super) pods: BTreeMap<Arc<str>, Pod>,
-    pub(super) nodes: BTreeMap<Arc<str>, K8sNode>,
-    pub(super) networks: BTreeMap<Arc<str>, Network>,
-    pub(super) leases: BTreeMap<Arc<str>, Lease>,
-    pub(super) bridges: BTreeMap<Arc<str>, Bridge>,
+    pub(super) pods: BTreeMap<Text, Pod>,
+    pub(super) nodes: BTreeMap<Text, K8sNode>,
+    pub(super) networks: BTreeMap<Text, Network>,
+    pub(super) leases: BTreeMap<Text, Lease>,
+    pub(super) bridges: BTreeMap<Text, Bridge>,
     pub(super) ports: BTreeMap<PortId, Port>,
 
-    pub(super) nodes_by_address: BTreeMap<IpAddr, BTreeSet<Arc<str>>>,
-    pub(super) ports_by_iface: BTreeMap<Arc<str>, BTreeSet<PortId>>,
-    pub(super) ports_by_number: BTreeMap<(Arc<str>, OfPort), BTreeSet<Arc<str>>>,
+    pub(super) nodes_by_address: BTreeMap<IpAddr, BTreeSet<Text>>,
+    pub(super) ports_by_iface: BTreeMap<Text, BTreeSet<PortId>>,
+    pub(super) ports_by_number: BTreeMap<(Text, OfPort), BTreeSet<Text>>,
     pub(super) tunnel_ports: BTreeSet<PortId>,
-    pub(super) bridges_by_dpid: BTreeMap<Dpid, BTreeSet<Arc<str>>>,
-    pub(super) interfaces_by_network_id: BTreeMap<Arc<str>, BTreeSet<InterfaceId>>,
+    pub(super) bridges_by_dpid: BTreeMap<Dpid, BTreeSet<Text>>,
+    pub(super) interfaces_by_network_id: BTreeMap<Text, BTreeSet<InterfaceId>>,
 
     pub(super) interfaces: BTreeMap<InterfaceId, Entry>,
     pub(super) claims: Claims,
-    pub(super) elans: BTreeMap<Arc<str>, Elan>,
-    pub(super) vpns: BTreeMap<Arc<str>, Vpn>,
+    pub(super) elans: BTreeMap<Text, Elan>,
+    pub(super) vpns: BTreeMap<Text, Vpn>,
     pub(super) switches: BTreeMap<Dpid, Switch>,
-    pub(super) gateways: BTreeMap<(Arc<str>, IpAddr), BTreeSet<InterfaceId>>,
+    pub(super) gateways: BTreeMap<(Text, IpAddr), BTreeSet<InterfaceId>>,
     pub(super) interfaces_on: BTreeMap<Dpid, BTreeSet<InterfaceId>>,
-    pub(super) elans_on: BTreeMap<Dpid, BTreeSet<Arc<str>>>,
-    pub(super) vpns_on: BTreeMap<Dpid, BTreeSet<Arc<str>>>,
+    pub(super) elans_on: BTreeMap<Dpid, BTreeSet<Text>>,
+    pub(super) vpns_on: BTreeMap<Dpid, BTreeSet<Text>>,
     /// Logical port tag of all tunnel ports, while there are switches.
     pub(super) tunnel_lport: Option<LportTag>,
     pub(super) ids: Ids,
@@ -49,9 +49,9 @@ pub struct Model {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub interface: Interface,
-    pub network_id: Option<Arc<str>>,
+    pub network_id: Option<Text>,
     /// The name it would have; claimed as [`Claim::Name`].
-    pub name: Option<Arc<str>>,
+    pub name: Option<Text>,
     /// Claims beside the name, each with whether it rests on a lease.
     pub claims: SmallVec<[(Claim, bool); 3]>,
 }
@@ -84,7 +84,7 @@ impl Model {
             Row::Pod(uid, row) => {
                 let before = replace(&mut self.pods, &uid, row);
                 for pod in [before.as_ref(), self.pods.get(&uid)].into_iter().flatten() {
-                    let id = |uid: &Arc<str>| InterfaceId { pod: pod.uid.clone(), uid: uid.clone() };
+                    let id = |uid: &Text| InterfaceId { pod: pod.uid.clone(), uid: uid.clone() };
                     work.dirty.extend(pod.interfaces.iter().map(|interface| id(&interface.uid)));
                 }
                 work.touched.pods.insert(uid);
@@ -103,7 +103,7 @@ impl Model {
         }
     }
 
-    fn put_node(&mut self, uid: &Arc<str>, row: Option<K8sNode>, work: &mut Work) {
+    fn put_node(&mut self, uid: &Text, row: Option<K8sNode>, work: &mut Work) {
         let before = replace(&mut self.nodes, uid, row);
         let addresses = |node: Option<&K8sNode>| -> BTreeSet<IpAddr> {
             node.into_iter().flat_map(|node| [node.internal, node.external]).flatten().collect()
@@ -120,7 +120,7 @@ impl Model {
         }
     }
 
-    fn put_bridge(&mut self, node_id: &Arc<str>, row: Option<Bridge>, work: &mut Work) {
+    fn put_bridge(&mut self, node_id: &Text, row: Option<Bridge>, work: &mut Work) {
         let before = replace(&mut self.bridges, node_id, row);
         let after = self.bridges.get(node_id);
         if before.as_ref() == after {
@@ -173,11 +173,11 @@ impl Model {
         }
     }
 
-    fn mark_name(&self, name: &Arc<str>, work: &mut Work) {
+    fn mark_name(&self, name: &Text, work: &mut Work) {
         work.dirty.extend(self.claims.owner(&Claim::Name(name.clone())).cloned());
     }
 
-    fn mark_network(&self, id: &Arc<str>, work: &mut Work) {
+    fn mark_network(&self, id: &Text, work: &mut Work) {
         work.dirty.extend(self.elans.get(id).into_iter().flat_map(|elan| elan.interfaces.keys().cloned()));
         work.dirty.extend(self.vpns.get(id).into_iter().flat_map(|vpn| vpn.interfaces.iter().cloned()));
         work.dirty.extend(self.interfaces_by_network_id.get(id).into_iter().flatten().cloned());
@@ -185,7 +185,7 @@ impl Model {
 
     /// All interfaces whose pods name this address as their host: an ELAN's name starts with it.
     fn mark_host(&self, host: IpAddr, work: &mut Work) {
-        let prefix: Arc<str> = format!("{host}:").into();
+        let prefix: Text = format!("{host}:").into();
         let elans = self.elans.range(prefix.clone()..).take_while(|(name, _)| name.starts_with(&*prefix));
         work.dirty.extend(elans.flat_map(|(_, elan)| elan.interfaces.keys().cloned()));
     }
@@ -223,7 +223,7 @@ impl Model {
             }
             work.dirty.extend(self.interfaces_on.get(&dpid).into_iter().flatten().cloned());
         }
-        let key: Arc<str> = TUNNEL_LPORT_KEY.into();
+        let key: Text = TUNNEL_LPORT_KEY.into();
         if self.needs(&(Pool::Interfaces, key.clone())) {
             if self.tunnel_lport.is_none() {
                 self.tunnel_lport = self.ids.acquire(allocator, Pool::Interfaces, &key).map(LportTag);
@@ -234,7 +234,7 @@ impl Model {
         }
     }
 
-    fn ports_of<'a>(&'a self, node_id: &'a Arc<str>) -> impl Iterator<Item = &'a Port> {
+    fn ports_of<'a>(&'a self, node_id: &'a Text) -> impl Iterator<Item = &'a Port> {
         let first = PortId { node_id: node_id.clone(), name: "".into() };
         self.ports.range(first..).take_while(move |(id, _)| id.node_id == *node_id).map(|(_, port)| port)
     }
@@ -248,7 +248,7 @@ impl Model {
 
     /// Where one is refused, so are all behind it: a pool that is used up must not cost every commit its whole queue.
     fn retry_pool(&mut self, pool: Pool, allocator: &mut dyn Allocator, work: &mut Work) {
-        let first = (pool, Arc::from(""));
+        let first = (pool, Text::new());
         while let Some(key) = self.ids.missing.range(&first..).next().filter(|(of, _)| *of == pool) {
             let (_, key) = key.clone();
             self.ids.missing.remove(&(pool, key.clone()));
@@ -277,12 +277,12 @@ impl Model {
         }
     }
 
-    fn late_vni(&mut self, key: &Arc<str>, vni: Vni, work: &mut Work) {
+    fn late_vni(&mut self, key: &Text, vni: Vni, work: &mut Work) {
         if let Some(elan) = self.elans.get_mut(key) {
             elan.vni = Some(vni);
             work.touched.elans.insert(key.clone());
             work.touched.elan_spans.extend(elan.members.keys().map(|dpid| (key.clone(), *dpid)));
-        } else if let Some(name) = key.strip_prefix("l3 ").map(Arc::<str>::from)
+        } else if let Some(name) = key.strip_prefix("l3 ").map(Text::from)
             && let Some(vpn) = self.vpns.get_mut(&name)
         {
             vpn.l3_vni = Some(vni);

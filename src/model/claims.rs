@@ -6,20 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use super::interface::InterfaceId;
 use crate::net::{Dpid, MacAddr};
+use crate::schema::Text;
 
 /// A thing that only one interface may have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Claim {
     /// An interface name.
-    Name(Arc<str>),
+    Name(Text),
     /// An address within a VPN.
-    Address(Arc<str>, IpAddr),
+    Address(Text, IpAddr),
     /// A MAC address within an ELAN.
-    Mac(Arc<str>, MacAddr),
+    Mac(Text, MacAddr),
     /// An OpenFlow port of a switch.
     Port(Dpid, u32),
 }

@@ -1,12 +1,12 @@
 //! Configuration that claims what another pod has: found before it is committed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use super::apply::Model;
 use super::claims::Claim;
 use super::resolve::full_name;
 use super::rows::{Pod, Row, usable};
+use crate::schema::Text;
 
 impl Model {
     /// Looks for a name, address or MAC address that a changed pod newly claims and another pod has.
@@ -15,17 +15,17 @@ impl Model {
     /// # Errors
     /// The first such claim.
     pub fn check(&self, rows: &[Row]) -> Result<(), Conflict> {
-        let changed: BTreeMap<&Arc<str>, Option<&Pod>> = rows
+        let changed: BTreeMap<&Text, Option<&Pod>> = rows
             .iter()
             .filter_map(|row| if let Row::Pod(uid, pod) = row { Some((uid, pod.as_ref())) } else { None })
             .collect();
-        let mut claimed: BTreeMap<Claim, (&Arc<str>, bool)> = BTreeMap::new();
+        let mut claimed: BTreeMap<Claim, (&Text, bool)> = BTreeMap::new();
         for (uid, pod) in &changed {
             let before: BTreeSet<Claim> =
                 self.pods.get(*uid).map(pod_claims).unwrap_or_default().into_iter().collect();
             for claim in pod.map(pod_claims).unwrap_or_default() {
                 let old = before.contains(&claim);
-                let conflict = |pod: &Arc<str>, owner: &Arc<str>, claim: &Claim| {
+                let conflict = |pod: &Text, owner: &Text, claim: &Claim| {
                     let pod = changed.get(pod).copied().flatten();
                     Conflict::new(pod, changed.get(owner).copied().flatten(), claim)
                 };
@@ -51,7 +51,7 @@ impl Model {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// Uid of the pod that is refused.
-    pub pod: Arc<str>,
+    pub pod: Text,
     /// Names pod, thing, owner and what to do.
     pub message: String,
 }

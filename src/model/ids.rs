@@ -1,7 +1,7 @@
 //! The ids in force: each is held as long as something in the model needs it.
 
+use crate::schema::Text;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// The named pools that give out numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,7 +23,7 @@ pub const TUNNEL_LPORT_KEY: &str = "tunnel";
 pub const FIRST_VPN_ID: u32 = 100_000;
 
 /// Pool and key together.
-pub type IdKey = (Pool, Arc<str>);
+pub type IdKey = (Pool, Text);
 
 /// Gives out numbers. Asked again with the same key, it answers the same number.
 pub trait Allocator {
@@ -41,12 +41,7 @@ pub struct Ids {
 }
 
 impl Ids {
-    pub(super) fn acquire(
-        &mut self,
-        allocator: &mut dyn Allocator,
-        pool: Pool,
-        key: &Arc<str>,
-    ) -> Option<u32> {
+    pub(super) fn acquire(&mut self, allocator: &mut dyn Allocator, pool: Pool, key: &Text) -> Option<u32> {
         let id = allocator.allocate(pool, key);
         if id.is_none() {
             self.missing.insert((pool, key.clone()));
@@ -55,12 +50,12 @@ impl Ids {
     }
 
     /// Something ceased to use the id. It is given back at the end of the commit, unless something else needs it.
-    pub(super) fn leave(&mut self, pool: Pool, key: &Arc<str>) {
+    pub(super) fn leave(&mut self, pool: Pool, key: &Text) {
         self.doubtful.insert((pool, key.clone()));
     }
 }
 
 /// Key of a VPN's L3 VNI. An ELAN name starts with an address, so the two never meet.
-pub fn l3_vni_key(vpn: &str) -> Arc<str> {
+pub fn l3_vni_key(vpn: &str) -> Text {
     format!("l3 {vpn}").into()
 }

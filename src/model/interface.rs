@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use super::rows::{LINK_LOCAL_GATEWAY, NetworkType};
 use super::status::Reason;
 use crate::net::{Dpid, LportTag, MacAddr, OfPort};
+use crate::schema::Text;
 
 /// Names one pod interface for as long as it exists: the two uids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InterfaceId {
-    pub pod: Arc<str>,
-    pub uid: Arc<str>,
+    pub pod: Text,
+    pub uid: Text,
 }
 
 /// One pod interface, resolved from all rows that bear on it.
@@ -33,7 +33,7 @@ pub struct Interface {
     /// What a reader should know though nothing is missing.
     pub notes: Vec<Reason>,
     /// The MAC address of the attachment as it is shown.
-    pub mac_text: Option<Arc<str>>,
+    pub mac_text: Option<Text>,
 }
 
 /// An address of an interface, and how it is shown: written out once, since many derived nodes hold it.
@@ -41,21 +41,21 @@ pub struct Interface {
 pub struct Address {
     pub ip: IpAddr,
     pub gateway: Option<Gateway>,
-    pub text: Arc<str>,
+    pub text: Text,
     /// The address as a prefix of all its bits.
-    pub prefix: Arc<str>,
-    pub gateway_text: Option<Arc<str>>,
+    pub prefix: Text,
+    pub gateway_text: Option<Text>,
 }
 
 /// The names that an interface has and belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// `<namespace>:<pod>`, for further interfaces `<namespace>:<pod>:<first 8 digits of the uid>`.
-    pub name: Arc<str>,
+    pub name: Text,
     /// `<host-ip-address>:<namespace>`.
-    pub elan: Arc<str>,
+    pub elan: Text,
     /// `<namespace>`.
-    pub vpn: Arc<str>,
+    pub vpn: Text,
     pub host: IpAddr,
     pub network_type: NetworkType,
     /// Absent only while the pool of logical port tags is used up.
@@ -66,7 +66,7 @@ pub struct Identity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
     pub dpid: Dpid,
-    pub port: Arc<str>,
+    pub port: Text,
     pub ofport: OfPort,
     pub mac: MacAddr,
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use super::apply::{Model, Work, remove_from};
 use super::ids::{Allocator, Pool, l3_vni_key};
 use super::interface::Interface;
 use super::spans::{Chunk, Elan, Vpn};
 use crate::net::{ElanTag, Vni, VpnId};
+use crate::schema::Text;
 
 impl Model {
     /// Moves an interface from the memberships it had to those it has now.
@@ -27,7 +27,7 @@ impl Model {
             let (identity, lport, attachment) = interface.plugged()?;
             Some((identity.elan.clone(), identity.vpn.clone(), lport, attachment.dpid))
         };
-        let gateways = |interface: &Interface| -> BTreeSet<(Arc<str>, IpAddr)> {
+        let gateways = |interface: &Interface| -> BTreeSet<(Text, IpAddr)> {
             let Some((identity, ..)) = interface.plugged() else { return BTreeSet::new() };
             interface.gateways().into_iter().map(|gateway| (identity.vpn.clone(), gateway)).collect()
         };

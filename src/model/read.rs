@@ -13,7 +13,7 @@ use super::rows::{
 };
 use crate::datastore::{Change, Snapshot, Store};
 use crate::net::{MacAddr, OfPort};
-use crate::schema::{DataPath, Fields, Key, Node, Schema, SchemaId, Value};
+use crate::schema::{DataPath, Fields, Key, Node, Schema, SchemaId, Text, Value};
 
 /// The topology that OVSDB writes. Source: OpenDaylight ovsdb.
 pub const OVSDB_TOPOLOGY: &str = "ovsdb:1";
@@ -27,12 +27,12 @@ const LAST_OFPORT: u64 = 0xffff_feff;
 /// Names a row wherever it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum RowKey {
-    Pod(Arc<str>),
-    K8sNode(Arc<str>),
-    Network(Arc<str>),
-    Lease(Arc<str>),
+    Pod(Text),
+    K8sNode(Text),
+    Network(Text),
+    Lease(Text),
     /// An integration bridge, by its node id.
-    Bridge(Arc<str>),
+    Bridge(Text),
     Port(PortId),
 }
 
@@ -61,20 +61,20 @@ impl Reader {
     }
 
     /// The path of a pod's entry, for messages.
-    pub fn pod_path(&self, uid: &Arc<str>) -> DataPath {
+    pub fn pod_path(&self, uid: &Text) -> DataPath {
         DataPath::root().child(self.names.pod.coe).entry(self.names.pod.pods, text_key(uid))
     }
 }
 
 /// Makes a row's name of its key.
-type ToRow = fn(Arc<str>) -> RowKey;
+type ToRow = fn(Text) -> RowKey;
 
 /// The rows that a change may concern. Empty for data that are none of the model's business.
 fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
     let mut rows = Vec::new();
     let steps = &change.path.steps;
     let Some(top) = steps.first() else { return rows };
-    let entry = |at: usize, list: SchemaId| -> Option<Arc<str>> {
+    let entry = |at: usize, list: SchemaId| -> Option<Text> {
         let step = steps.get(at).filter(|step| step.node == list)?;
         key_text(step.key.as_ref()?)
     };
@@ -156,7 +156,7 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
 
 /// Reads one row from the input layers of a snapshot.
 fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
-    let config = |top: SchemaId, list: SchemaId, key: &Arc<str>| {
+    let config = |top: SchemaId, list: SchemaId, key: &Text| {
         snapshot.config.input.container(top)?.list(list)?.get(&text_key(key))
     };
     match key {
@@ -190,15 +190,15 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
 }
 
 /// Reads a pod from its list entry.
-fn pod(names: &Names, uid: &Arc<str>, fields: &Fields) -> Pod {
+fn pod(names: &Names, uid: &Text, fields: &Fields) -> Pod {
     let names = &names.pod;
-    let text = |leaf| fields.text(leaf).filter(|text| !text.is_empty()).map(Arc::from);
-    let mac_text: Option<Arc<str>> = text(names.port_mac_address);
+    let text = |leaf| fields.shared_text(leaf).filter(|text| !text.is_empty()).cloned();
+    let mac_text: Option<Text> = text(names.port_mac_address);
     let mac = mac_text.as_ref().and_then(|text| unicast(text));
     let interfaces = entries(fields, names.interface).map(|(uid, fields)| PodInterface {
         uid,
         addresses: addresses(names, fields),
-        network_id: fields.text(names.network_id).map(Arc::from),
+        network_id: fields.shared_text(names.network_id).cloned(),
         network_type: match fields.leaf(names.network_type) {
             Some(Value::Enum(0)) => NetworkType::Flat,
             Some(Value::Enum(1)) => NetworkType::Vlan,
@@ -229,7 +229,7 @@ fn addresses(names: &PodNames, fields: &Fields) -> Box<[IpAddr]> {
     all.into()
 }
 
-fn k8s_node(names: &Names, uid: &Arc<str>, fields: &Fields) -> K8sNode {
+fn k8s_node(names: &Names, uid: &Text, fields: &Fields) -> K8sNode {
     let names = &names.node;
     K8sNode {
         uid: uid.clone(),
@@ -239,7 +239,7 @@ fn k8s_node(names: &Names, uid: &Arc<str>, fields: &Fields) -> K8sNode {
     }
 }
 
-fn network(names: &Names, id: &Arc<str>, fields: &Fields) -> Network {
+fn network(names: &Names, id: &Text, fields: &Fields) -> Network {
     let names = &names.pool;
     let pools = entries(fields, names.allocation_pool).filter_map(|(subnet, fields)| {
         let subnet: IpNetwork = subnet.parse().ok()?;
@@ -255,7 +255,7 @@ fn network(names: &Names, id: &Arc<str>, fields: &Fields) -> Network {
     Network { id: id.clone(), pools }
 }
 
-fn bridge(names: &Names, snapshot: &Snapshot, node_id: &Arc<str>) -> Option<Bridge> {
+fn bridge(names: &Names, snapshot: &Snapshot, node_id: &Text) -> Option<Bridge> {
     let names = &names.topology;
     if !is_integration_bridge(node_id) {
         return None;
@@ -280,16 +280,17 @@ fn port(names: &Names, snapshot: &Snapshot, id: &PortId) -> Option<Port> {
     let bridge = topology_node(names, snapshot, &id.node_id)?;
     let fields = bridge.list(names.termination_point)?.get(&text_key(&id.name))?;
     let ofport = fields.leaf(names.ofport)?.as_uint().filter(|port| (1..=LAST_OFPORT).contains(port))?;
-    let external_id =
-        |key: &str| fields.list(names.external_ids)?.get(&Key::text(key))?.text(names.external_id_value);
+    let external_id = |key: &str| {
+        fields.list(names.external_ids)?.get(&Key::text(key))?.shared_text(names.external_id_value)
+    };
     let option = |key: &str| fields.list(names.options)?.get(&Key::text(key))?.text(names.option_value);
     let vxlan =
         matches!(fields.leaf(names.interface_type), Some(Value::Identity(id)) if Some(*id) == names.vxlan);
     Some(Port {
         id: id.clone(),
         ofport: OfPort(u32::try_from(ofport).ok()?),
-        iface_id: external_id("iface-id").filter(|text| !text.is_empty()).map(Arc::from),
-        attached_mac: external_id("attached-mac").and_then(unicast),
+        iface_id: external_id("iface-id").filter(|text| !text.is_empty()).cloned(),
+        attached_mac: external_id("attached-mac").and_then(|text| unicast(text)),
         is_tunnel: vxlan && option("remote_ip") == Some("flow"),
     })
 }
@@ -304,7 +305,7 @@ fn topology_node<'a>(
 }
 
 /// The integration bridge that a change to this node bears on: the node itself, or the bridge of that system.
-fn bridge_of(node_id: &Arc<str>) -> Arc<str> {
+fn bridge_of(node_id: &Text) -> Text {
     if node_id.contains("/bridge/") {
         node_id.clone()
     } else {
@@ -317,11 +318,7 @@ fn is_integration_bridge(node_id: &str) -> bool {
     node_id.rsplit_once("/bridge/").is_some_and(|(_, bridge)| bridge == INTEGRATION_BRIDGE)
 }
 
-fn port_keys<'a>(
-    names: &Names,
-    node_id: &Arc<str>,
-    node: &'a Fields,
-) -> impl Iterator<Item = RowKey> + use<'a> {
+fn port_keys<'a>(names: &Names, node_id: &Text, node: &'a Fields) -> impl Iterator<Item = RowKey> + use<'a> {
     let node_id = node_id.clone();
     entries(node, names.topology.termination_point)
         .map(move |(name, _)| RowKey::Port(PortId { node_id: node_id.clone(), name }))
@@ -331,15 +328,15 @@ fn port_keys<'a>(
 fn entries<'a>(
     fields: &'a Fields,
     list: SchemaId,
-) -> impl Iterator<Item = (Arc<str>, &'a Arc<Fields>)> + use<'a> {
+) -> impl Iterator<Item = (Text, &'a Arc<Fields>)> + use<'a> {
     fields.list(list).into_iter().flatten().filter_map(|(key, fields)| Some((key_text(key)?, fields)))
 }
 
-fn key_text(key: &Key) -> Option<Arc<str>> {
+fn key_text(key: &Key) -> Option<Text> {
     if let [Value::Text(text)] = key.values() { Some(text.clone()) } else { None }
 }
 
-fn text_key(text: &Arc<str>) -> Key {
+fn text_key(text: &Text) -> Key {
     Key::one(Value::Text(text.clone()))
 }
 

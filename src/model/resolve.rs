@@ -1,7 +1,6 @@
 //! What an interface is, worked out from all rows that bear on it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
 
 use ipnetwork::IpNetwork;
 use smallvec::SmallVec;
@@ -13,6 +12,7 @@ use super::interface::{Address, Attachment, Gateway, GatewaySource, Identity, In
 use super::rows::{LINK_LOCAL_GATEWAY, Network, Pod, PodInterface, Port, usable};
 use super::status::Reason;
 use crate::net::{Dpid, LportTag};
+use crate::schema::Text;
 
 /// An interface's facts, before it is known whether what it claims is its own.
 struct Draft {
@@ -62,13 +62,7 @@ impl Model {
         }
     }
 
-    fn claim_name(
-        &mut self,
-        id: &InterfaceId,
-        before: Option<&Arc<str>>,
-        after: Option<&Arc<str>>,
-        work: &mut Work,
-    ) {
+    fn claim_name(&mut self, id: &InterfaceId, before: Option<&Text>, after: Option<&Text>, work: &mut Work) {
         if before == after {
             return;
         }
@@ -130,7 +124,7 @@ impl Model {
         id: &InterfaceId,
         pod: &Pod,
         row: &PodInterface,
-        named: Result<Arc<str>, Vec<Reason>>,
+        named: Result<Text, Vec<Reason>>,
         allocator: &mut dyn Allocator,
     ) -> Draft {
         let mut interface = Interface::unknown(id);
@@ -153,7 +147,7 @@ impl Model {
         if lport.is_none() {
             interface.pending.push(Reason::PoolExhausted("logical port tags"));
         }
-        let elan: Arc<str> = format!("{host}:{vpn}").into();
+        let elan: Text = format!("{host}:{vpn}").into();
         let primary = pod.primary().is_some_and(|primary| primary.uid == row.uid);
         self.attach(&mut interface, &mut claims, &name, &elan, host, primary.then_some(pod));
         let networks = [Some(&elan), Some(&vpn), row.network_id.as_ref()];
@@ -189,8 +183,8 @@ impl Model {
         &self,
         interface: &mut Interface,
         claims: &mut SmallVec<[(Claim, bool); 3]>,
-        name: &Arc<str>,
-        elan: &Arc<str>,
+        name: &Text,
+        elan: &Text,
         host: IpAddr,
         pod: Option<&Pod>,
     ) {
@@ -226,7 +220,7 @@ impl Model {
     }
 
     /// The port that carries this interface name: of several, the one on the pod's own node, else of the lowest dpid.
-    fn locate(&self, interface: &mut Interface, name: &Arc<str>, host: IpAddr) -> Option<(Dpid, &Port)> {
+    fn locate(&self, interface: &mut Interface, name: &Text, host: IpAddr) -> Option<(Dpid, &Port)> {
         let ports = self.ports_by_iface.get(name)?.iter().filter_map(|id| {
             let dpid = self.bridges.get(&id.node_id)?.dpid;
             let switch = self.switches.get(&dpid).filter(|switch| switch.node_id == id.node_id)?;
@@ -315,7 +309,7 @@ impl Model {
     }
 
     /// How an interface is spoken of: by its name, or by its uids while it has none.
-    fn name_of(&self, id: &InterfaceId) -> Arc<str> {
+    fn name_of(&self, id: &InterfaceId) -> Text {
         let pod = self.pods.get(&id.pod);
         let name = pod.and_then(|pod| full_name(pod, pod.interface(&id.uid)?).ok());
         name.unwrap_or_else(|| id.to_string().into())
@@ -325,7 +319,7 @@ impl Model {
         &mut self,
         before: Option<&Entry>,
         interface: &Interface,
-        network_id: Option<&Arc<str>>,
+        network_id: Option<&Text>,
         allocator: &mut dyn Allocator,
         work: &mut Work,
     ) {
@@ -370,7 +364,7 @@ fn first_of(cidr: IpNetwork) -> Option<IpAddr> {
 }
 
 /// The name an interface would have, or why it has none yet.
-pub(super) fn full_name(pod: &Pod, row: &PodInterface) -> Result<Arc<str>, Vec<Reason>> {
+pub(super) fn full_name(pod: &Pod, row: &PodInterface) -> Result<Text, Vec<Reason>> {
     let mut reasons = Vec::new();
     for (text, what, absent) in
         [(&pod.name, "pod name", Reason::NoName), (&pod.namespace, "namespace", Reason::NoNamespace)]

@@ -1,25 +1,25 @@
 //! The rows as they are written: one struct for each kind of list entry that matters to forwarding.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
 
 use ipnetwork::IpNetwork;
 
 use crate::net::{Dpid, MacAddr, OfPort};
+use crate::schema::Text;
 
 /// `/pod:coe/pods[uid]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pod {
-    pub uid: Arc<str>,
-    pub name: Option<Arc<str>>,
+    pub uid: Text,
+    pub name: Option<Text>,
     /// `network-NS`.
-    pub namespace: Option<Arc<str>>,
+    pub namespace: Option<Text>,
     /// `host-ip-address`: the node that runs the pod.
     pub host: Option<IpAddr>,
     /// `port-mac-address`; an empty string counts as absent.
     pub mac: Option<MacAddr>,
     /// `port-mac-address` as written, where it is no address.
-    pub bad_mac: Option<Arc<str>>,
+    pub bad_mac: Option<Text>,
     /// Sorted by uid.
     pub interfaces: Vec<PodInterface>,
 }
@@ -27,10 +27,10 @@ pub struct Pod {
 /// `/pod:coe/pods[uid]/interface[uid]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodInterface {
-    pub uid: Arc<str>,
+    pub uid: Text,
     /// `ip-address` first, then `coeus-pod:secondary-ip-address`; each once.
     pub addresses: Box<[IpAddr]>,
-    pub network_id: Option<Arc<str>>,
+    pub network_id: Option<Text>,
     pub network_type: NetworkType,
 }
 
@@ -47,7 +47,7 @@ pub enum NetworkType {
 /// `/k8s-node:k8s-nodes-info/k8s-nodes[uid]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct K8sNode {
-    pub uid: Arc<str>,
+    pub uid: Text,
     pub internal: Option<IpAddr>,
     pub external: Option<IpAddr>,
     /// `pod-cidr`, where it is a prefix.
@@ -57,7 +57,7 @@ pub struct K8sNode {
 /// `/dhcp_allocation_pool:dhcp_allocation_pool/network[network-id]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
-    pub id: Arc<str>,
+    pub id: Text,
     /// Sorted by subnet.
     pub pools: Vec<AllocationPool>,
 }
@@ -75,7 +75,7 @@ pub struct AllocationPool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// Interface name, `<namespace>:<pod>`.
-    pub interface: Arc<str>,
+    pub interface: Text,
     pub address: Ipv4Addr,
 }
 
@@ -83,7 +83,7 @@ pub struct Lease {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bridge {
     /// `ovsdb://uuid/…/bridge/br-int`.
-    pub node_id: Arc<str>,
+    pub node_id: Text,
     pub dpid: Dpid,
     /// `other_config:local_ip` of the Open vSwitch: the address its tunnels end at.
     pub local_ip: Option<Ipv4Addr>,
@@ -92,8 +92,8 @@ pub struct Bridge {
 /// Names one port: its bridge's node id and its own name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PortId {
-    pub node_id: Arc<str>,
-    pub name: Arc<str>,
+    pub node_id: Text,
+    pub name: Text,
 }
 
 /// A termination point of an integration bridge that has an OpenFlow port number.
@@ -102,7 +102,7 @@ pub struct Port {
     pub id: PortId,
     pub ofport: OfPort,
     /// `external_ids:iface-id`: the interface name it belongs to.
-    pub iface_id: Option<Arc<str>>,
+    pub iface_id: Option<Text>,
     /// `external_ids:attached-mac`.
     pub attached_mac: Option<MacAddr>,
     /// A VXLAN port with `options:remote_ip=flow`: the one tunnel port of its switch.
@@ -112,13 +112,13 @@ pub struct Port {
 /// A row as it is now, under its key; `None` where it is gone or says nothing that matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row {
-    Pod(Arc<str>, Option<Pod>),
-    K8sNode(Arc<str>, Option<K8sNode>),
-    Network(Arc<str>, Option<Network>),
+    Pod(Text, Option<Pod>),
+    K8sNode(Text, Option<K8sNode>),
+    Network(Text, Option<Network>),
     /// By interface name.
-    Lease(Arc<str>, Option<Lease>),
+    Lease(Text, Option<Lease>),
     /// By node id.
-    Bridge(Arc<str>, Option<Bridge>),
+    Bridge(Text, Option<Bridge>),
     Port(PortId, Option<Port>),
 }
 

@@ -1,12 +1,12 @@
 //! Who is where: ELANs and VPNs with their interfaces, by switch.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use super::ids::FIRST_VPN_ID;
 use super::interface::InterfaceId;
 use super::rows::NetworkType;
 use crate::net::{Dpid, ElanTag, LportTag, MacAddr, OfPort, Vni, VpnId};
+use crate::schema::Text;
 
 /// Interfaces whose lport tags share all but these bits share a broadcast chunk: at most 64 buckets.
 pub const CHUNK_BITS: u32 = 6;
@@ -14,7 +14,7 @@ pub const CHUNK_BITS: u32 = 6;
 /// An `elan-instance`: the interfaces of one namespace on one node. It exists while it has interfaces.
 #[derive(Clone, Debug, Default)]
 pub struct Elan {
-    pub vpn: Arc<str>,
+    pub vpn: Text,
     /// Absent only while the pool of tags is used up.
     pub tag: Option<ElanTag>,
     /// Absent only while the pool of VNIs is used up.
@@ -31,9 +31,9 @@ pub struct Vpn {
     /// Absent only while the pool of ids is used up.
     pub id: Option<VpnId>,
     /// Route distinguisher, `100:1` for the first id: the key of a VPN's routes.
-    pub rd: Option<Arc<str>>,
+    pub rd: Option<Text>,
     /// [`Vpn::gateway_mac`] as it is shown.
-    pub gateway_mac_text: Option<Arc<str>>,
+    pub gateway_mac_text: Option<Text>,
     /// Absent only while the pool of VNIs is used up.
     pub l3_vni: Option<Vni>,
     pub interfaces: BTreeSet<InterfaceId>,
@@ -46,7 +46,7 @@ pub struct Vpn {
 /// A switch: its integration bridge and tunnel port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
-    pub node_id: Arc<str>,
+    pub node_id: Text,
     pub local_ip: Option<std::net::Ipv4Addr>,
     pub tunnel: Option<TunnelPort>,
 }
@@ -54,14 +54,14 @@ pub struct Switch {
 /// The flow-based VXLAN port of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelPort {
-    pub name: Arc<str>,
+    pub name: Text,
     pub ofport: OfPort,
 }
 
 /// A part of an ELAN's local broadcast group on one switch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Chunk {
-    pub elan: Arc<str>,
+    pub elan: Text,
     pub dpid: Dpid,
     /// The lport tags of its members without their low [`CHUNK_BITS`].
     pub number: u32,

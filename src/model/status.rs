@@ -1,9 +1,9 @@
 //! Why an interface is not, or not wholly, on a switch: sentences for the operator.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use crate::net::{Dpid, MacAddr};
+use crate::schema::Text;
 
 /// One thing an interface waits for, or that should be known about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,25 +17,25 @@ pub enum Reason {
     #[error("the pod has no host-ip-address, so it belongs to no node")]
     NoHost,
     #[error("{what} {text:?} contains ':', which separates namespace and pod in an interface name")]
-    Colon { what: &'static str, text: Arc<str> },
+    Colon { what: &'static str, text: Text },
     #[error("interface name {name} belongs to pod {owner}")]
-    NameTaken { name: Arc<str>, owner: Arc<str> },
+    NameTaken { name: Text, owner: Text },
     #[error("no switch has a port with external_ids:iface-id={name}")]
-    NoPort { name: Arc<str> },
+    NoPort { name: Text },
     #[error("OpenFlow port {ofport} of switch {switch} is also that of port {owner}")]
-    PortTaken { switch: Dpid, ofport: u32, owner: Arc<str> },
+    PortTaken { switch: Dpid, ofport: u32, owner: Text },
     #[error("no MAC address: the pod has no port-mac-address and its port no external_ids:attached-mac")]
     NoMac,
     #[error("port-mac-address {0:?} is not a unicast MAC address")]
-    BadMac(Arc<str>),
+    BadMac(Text),
     #[error("MAC address {mac} is in use by {owner} in ELAN {elan}")]
-    MacTaken { mac: MacAddr, owner: Arc<str>, elan: Arc<str> },
+    MacTaken { mac: MacAddr, owner: Text, elan: Text },
     #[error("no address yet: none is configured, and no DHCP lease is recorded")]
     NoAddress,
     #[error("address {0} cannot be given to a pod")]
     UnusableAddress(IpAddr),
     #[error("address {address} is in use by {owner} in VPN {vpn}")]
-    AddressTaken { address: IpAddr, owner: Arc<str>, vpn: Arc<str> },
+    AddressTaken { address: IpAddr, owner: Text, vpn: Text },
     #[error("pool of {0} is used up")]
     PoolExhausted(&'static str),
     #[error("gateway {0} is assumed: no allocation pool and no pod-cidr holds the address")]
@@ -45,5 +45,5 @@ pub enum Reason {
     #[error("switch {0} has no tunnel port yet, so other nodes cannot be reached")]
     NoTunnelPort(Dpid),
     #[error("more than one port has external_ids:iface-id={name}; that of switch {switch} is used")]
-    SeveralPorts { name: Arc<str>, switch: Dpid },
+    SeveralPorts { name: Text, switch: Dpid },
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
 
 use super::apply::Model;
 use super::claims::Claim;
@@ -10,6 +9,7 @@ use super::interface::{Interface, InterfaceId};
 use super::rows::Pod;
 use super::spans::{Elan, Switch, TunnelPort, Vpn};
 use crate::net::{Dpid, LportTag, OfPort};
+use crate::schema::Text;
 
 /// What it takes to send to another switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Model {
     }
 
     /// Uids of all pods.
-    pub fn pods(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub fn pods(&self) -> impl Iterator<Item = &Text> {
         self.pods.keys()
     }
 
@@ -55,24 +55,24 @@ impl Model {
     }
 
     /// ELANs with attached interfaces on a switch.
-    pub fn elans_on(&self, dpid: Dpid) -> impl Iterator<Item = &Arc<str>> {
+    pub fn elans_on(&self, dpid: Dpid) -> impl Iterator<Item = &Text> {
         self.elans_on.get(&dpid).into_iter().flatten()
     }
 
     /// VPNs with attached interfaces on a switch.
-    pub fn vpns_on(&self, dpid: Dpid) -> impl Iterator<Item = &Arc<str>> {
+    pub fn vpns_on(&self, dpid: Dpid) -> impl Iterator<Item = &Text> {
         self.vpns_on.get(&dpid).into_iter().flatten()
     }
 
     /// Gateway addresses in use in a VPN.
-    pub fn gateways(&self, vpn: &Arc<str>) -> impl Iterator<Item = IpAddr> + use<'_> {
+    pub fn gateways(&self, vpn: &Text) -> impl Iterator<Item = IpAddr> + use<'_> {
         let first = (vpn.clone(), IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         let vpn = vpn.clone();
         self.gateways.range(first..).map(|(key, _)| key).take_while(move |key| key.0 == vpn).map(|key| key.1)
     }
 
     /// The switches themselves answer for this address: some interface routes through it, and no pod has it.
-    pub fn is_gateway(&self, vpn: &Arc<str>, address: IpAddr) -> bool {
+    pub fn is_gateway(&self, vpn: &Text, address: IpAddr) -> bool {
         self.gateways.contains_key(&(vpn.clone(), address))
             && self.claims.owner(&Claim::Address(vpn.clone(), address)).is_none()
     }
@@ -89,7 +89,7 @@ impl Model {
     }
 
     /// The port of a switch that has this number, and the switch. Of two (for a moment) the first by name.
-    pub fn port_numbered(&self, node_id: &Arc<str>, ofport: OfPort) -> Option<(Dpid, &Arc<str>)> {
+    pub fn port_numbered(&self, node_id: &Text, ofport: OfPort) -> Option<(Dpid, &Text)> {
         let dpid = self.bridges.get(node_id)?.dpid;
         self.switches.get(&dpid).filter(|switch| switch.node_id == *node_id)?;
         Some((dpid, self.ports_by_number.get(&(node_id.clone(), ofport))?.first()?))

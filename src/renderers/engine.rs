@@ -1,7 +1,6 @@
 //! The renderers behind the datastore: reading rows, ids, and holding back what is not durable yet.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::all;
@@ -18,7 +17,7 @@ use crate::datastore::{
 use crate::model::{Allocator, Model, Pool, Reader};
 use crate::net::Dpid;
 use crate::pipeline::{Delta, SwitchTables};
-use crate::schema::{DataPath, Schema};
+use crate::schema::{DataPath, Schema, Text};
 
 /// Takes what changes on the switches, once the revision is durable.
 pub type Sink = Box<dyn FnMut(Revision, BTreeMap<Dpid, Delta>) + Send>;
@@ -78,7 +77,7 @@ impl Engine {
     }
 
     /// Where a pod is configured.
-    pub(super) fn pod_path(&self, uid: &Arc<str>) -> DataPath {
+    pub(super) fn pod_path(&self, uid: &Text) -> DataPath {
         self.reader.pod_path(uid)
     }
 

@@ -11,7 +11,7 @@ use super::rendered::Item;
 use crate::model::{InterfaceId, Model};
 use crate::net::Dpid;
 use crate::pipeline::{Flow, OwnerName};
-use crate::schema::DataPath;
+use crate::schema::{DataPath, Text};
 
 /// What a flow is looked for by; what is given has to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Engine {
     /// The pods that an owner's key leads to.
     fn paths_behind(&self, dpid: Dpid, owner: &OwnerName) -> Vec<DataPath> {
         let model = self.model();
-        let pods: BTreeSet<Arc<str>> =
+        let pods: BTreeSet<Text> =
             interfaces_of(model, dpid, owner.key()).into_iter().map(|id| id.pod).collect();
         pods.iter().map(|pod| self.pod_path(pod)).collect()
     }

@@ -1,27 +1,27 @@
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use crate::model::{Chunk, InterfaceId, Model, Touched};
 use crate::net::{Dpid, OfPort};
+use crate::schema::Text;
 
 /// A thing that a renderer renders on its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    Pod(Arc<str>),
+    Pod(Text),
     Interface(InterfaceId),
-    Elan(Arc<str>),
-    Vpn(Arc<str>),
+    Elan(Text),
+    Vpn(Text),
     Switch(Dpid),
-    ElanOnSwitch(Arc<str>, Dpid),
-    VpnOnSwitch(Arc<str>, Dpid),
+    ElanOnSwitch(Text, Dpid),
+    VpnOnSwitch(Text, Dpid),
     Chunk(Chunk),
     /// A router address of a VPN.
-    Gateway(Arc<str>, IpAddr),
+    Gateway(Text, IpAddr),
     /// From one switch to another.
     Tunnel(Dpid, Dpid),
     /// A port number of a bridge, by the bridge's node id.
-    PortNumber(Arc<str>, OfPort),
+    PortNumber(Text, OfPort),
 }
 
 impl fmt::Display for Key {
@@ -48,19 +48,13 @@ pub(super) fn touched_interfaces(touched: &Touched, keys: &mut Vec<Key>) {
 }
 
 /// ELANs that stand differently towards other switches: their span, ids, or a switch in it changed.
-pub(super) fn elans_respanned<'a>(
-    touched: &'a Touched,
-    model: &'a Model,
-) -> impl Iterator<Item = &'a Arc<str>> {
+pub(super) fn elans_respanned<'a>(touched: &'a Touched, model: &'a Model) -> impl Iterator<Item = &'a Text> {
     let spans = touched.elan_spans.iter().map(|(name, _)| name);
     spans.chain(&touched.elans).chain(touched.switches.iter().flat_map(|dpid| model.elans_on(*dpid)))
 }
 
 /// VPNs that stand differently towards other switches: their span, ids, or a switch in it changed.
-pub(super) fn vpns_respanned<'a>(
-    touched: &'a Touched,
-    model: &'a Model,
-) -> impl Iterator<Item = &'a Arc<str>> {
+pub(super) fn vpns_respanned<'a>(touched: &'a Touched, model: &'a Model) -> impl Iterator<Item = &'a Text> {
     let spans = touched.vpn_spans.iter().map(|(name, _)| name);
     spans.chain(&touched.vpns).chain(touched.switches.iter().flat_map(|dpid| model.vpns_on(*dpid)))
 }
@@ -80,6 +74,6 @@ pub(super) fn interfaces_of_vpn(name: &str, model: &Model, keys: &mut Vec<Key>) 
 }
 
 /// All gateways of a VPN.
-pub(super) fn gateways_of_vpn(name: &Arc<str>, model: &Model, keys: &mut Vec<Key>) {
+pub(super) fn gateways_of_vpn(name: &Text, model: &Model, keys: &mut Vec<Key>) {
     keys.extend(model.gateways(name).map(|address| Key::Gateway(name.clone(), address)));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ids::POOLS;
 use crate::datastore::{DerivedEdit, DerivedNode, IdChange, Store};
-use crate::schema::{DataPath, Entries, Fields, Key, Kind, List, Node, Schema, SchemaId, Value, Values};
+use crate::schema::{DataPath, Entries, Few, Fields, Key, Kind, Node, Schema, SchemaId, Text, Value, Values};
 
 /// A list and the path to it.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl ListAt {
 
     /// The path of an entry of a list within an entry of this one.
     pub fn inner<const N: usize>(&self, key: [Value; N]) -> DataPath {
-        self.parent.clone().entry(self.list, Key(key.into_iter().collect()))
+        self.parent.clone().entry(self.list, Key::from_iter(key))
     }
 }
 
@@ -60,24 +60,24 @@ impl InnerList {
         rest: impl FnOnce(Build) -> Build,
     ) -> (SchemaId, Node) {
         let (_, build) = entry(DataPath::root(), self.list, &self.key, key.clone());
-        let entries = Arc::from([(Key(key.into_iter().collect()), rest(build).fields())]);
-        (self.list, Node::List(List { entries: Entries::Few(entries) }))
+        let entry = (Key::from_iter(key), rest(build).fields());
+        (self.list, Node::List(Entries::Few(Few::from_iter([entry])).into()))
     }
 }
 
 impl InnerList {
-    /// The list with these entries (at most [`List::FEW`]), as a child of a node that is built.
+    /// The list with these entries (at most `List::FEW`), as a child of a node that is built.
     pub fn each<const N: usize>(
         &self,
         entries: impl IntoIterator<Item = ([Value; N], impl FnOnce(Build) -> Build)>,
     ) -> (SchemaId, Node) {
         let built = entries.into_iter().map(|(key, rest)| {
             let (_, build) = entry(DataPath::root(), self.list, &self.key, key.clone());
-            (Key(key.into_iter().collect()), rest(build).fields())
+            (Key::from_iter(key), rest(build).fields())
         });
-        let mut built: Vec<_> = built.collect();
+        let mut built: Few = built.collect();
         built.sort_by(|(one, _), (other, _)| one.cmp(other));
-        (self.list, Node::List(List { entries: Entries::Few(built.into()) }))
+        (self.list, Node::List(Entries::Few(built).into()))
     }
 }
 
@@ -88,7 +88,7 @@ fn entry<const N: usize>(
     key: [Value; N],
 ) -> (DataPath, Build) {
     let children = leafs.iter().copied().zip(key.iter().cloned().map(Node::Leaf)).collect();
-    (parent.entry(list, Key(key.into_iter().collect())), Build { children })
+    (parent.entry(list, Key::from_iter(key)), Build { children })
 }
 
 fn keys(schema: &Schema, list: SchemaId) -> Vec<SchemaId> {
@@ -127,7 +127,7 @@ impl Build {
     }
 
     /// A leaf of text that others hold, too.
-    pub fn text_if(self, leaf: SchemaId, text: &Option<Arc<str>>) -> Build {
+    pub fn text_if(self, leaf: SchemaId, text: &Option<Text>) -> Build {
         self.leaf_if(leaf, text.clone().map(Value::Text))
     }
 
@@ -159,11 +159,12 @@ const ALWAYS: u64 = 1;
 
 /// A short list that is the same in many nodes, held once for all.
 pub(super) fn shared((list, node): (SchemaId, Node)) -> (SchemaId, Node) {
-    let Node::List(List { entries: Entries::Few(entries) }) = node else { return (list, node) };
+    let Node::List(all) = &node else { return (list, node) };
+    let Entries::Few(entries) = all.entries() else { return (list, node) };
     let always = |(key, fields): &(Key, Arc<Fields>)| {
         (key.clone(), Arc::new(Fields { modified: ALWAYS, children: fields.children.clone() }))
     };
-    (list, Node::List(List { entries: Entries::Few(entries.iter().map(always).collect()) }))
+    (list, Node::List(Entries::Few(entries.iter().map(always).collect()).into()))
 }
 
 /// The id pools as `/id-manager:id-pools` shows them.

@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::net::{Dpid, MacAddr, OfPort};
 use crate::pipeline::{Delta, SwitchTables};
-use crate::schema::{DataPath, Fields, builtin, heap_size, json, tree};
+use crate::schema::{DataPath, Fields, Text, builtin, heap_size, json, tree};
 
 /// Ids for tests: lowest free first, no rest after release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -159,7 +159,7 @@ pub fn host(node: u64) -> Ipv4Addr {
     Ipv4Addr::new(192, 168, 56, 10 + u8::try_from(node).unwrap())
 }
 
-pub fn node_id(node: u64) -> Arc<str> {
+pub fn node_id(node: u64) -> Text {
     format!("ovsdb://uuid/{node}/bridge/br-int").into()
 }
 
@@ -255,7 +255,7 @@ pub fn lease(interface: &str, address: Option<&str>) -> Row {
 
 /// The Kubernetes node of a switch.
 pub fn k8s_node(node: u64, pod_cidr: Option<&str>) -> Row {
-    let uid: Arc<str> = format!("node-{node}").into();
+    let uid: Text = format!("node-{node}").into();
     let row = K8sNode {
         uid: uid.clone(),
         internal: Some(IpAddr::V4(host(node))),

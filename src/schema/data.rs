@@ -3,18 +3,28 @@
 //! Small things are sorted arrays behind an `Arc`; only long lists are persistent maps, because a map node costs
 //! more than a kilobyte however little is in it.
 
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use imbl::OrdMap;
 use smallvec::SmallVec;
 
 use super::ir::SchemaId;
-use super::value::Value;
+use super::value::{Text, Value};
 use super::values::Values;
 
 /// The key values of a list entry, in the order of the `key` statement.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Key(pub SmallVec<[Value; 1]>);
+#[derive(Clone)]
+pub struct Key(KeyValues);
+
+/// Most keys are one value. The form follows from the number.
+#[derive(Clone)]
+enum KeyValues {
+    One(Value),
+    Others(Arc<Vec<Value>>),
+}
 
 /// One data node. A list entry that stands alone is a `Container` of its fields, a leaf-list entry a `Leaf`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,22 +45,24 @@ pub struct Fields {
 }
 
 /// A list: its entries, ordered by key, by the user, or by position. The methods are in `list.rs`.
+/// Behind one pointer: most nodes are leafs, and all nodes are as large as the largest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct List {
-    pub entries: Entries,
-}
+pub struct List(pub(super) Arc<Entries>);
+
+/// Entries in an array; most nested lists have one.
+pub type Few = SmallVec<[(Key, Arc<Fields>); 1]>;
 
 /// The form follows from the contents (`Few` up to [`List::FEW`] entries), so that equal data have equal forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entries {
     /// Few entries: sorted by key (system-ordered).
-    Few(Arc<[(Key, Arc<Fields>)]>),
+    Few(Few),
     /// Many entries, system-ordered.
     Many(OrdMap<Key, Arc<Fields>>),
     /// Ordered by the user. Such lists are short: an edit copies the array of pointers.
-    User(Arc<[(Key, Arc<Fields>)]>),
+    User(Few),
     /// Keyless (operational only).
-    Keyless(Arc<[Arc<Fields>]>),
+    Keyless(Box<[Arc<Fields>]>),
 }
 
 impl PartialEq for Fields {
@@ -64,7 +76,7 @@ impl Eq for Fields {}
 
 impl Key {
     pub fn one(value: Value) -> Key {
-        Key(SmallVec::from_iter([value]))
+        Key(KeyValues::One(value))
     }
 
     pub fn text(text: impl AsRef<str>) -> Key {
@@ -72,7 +84,59 @@ impl Key {
     }
 
     pub fn values(&self) -> &[Value] {
-        &self.0
+        match &self.0 {
+            KeyValues::One(value) => std::slice::from_ref(value),
+            KeyValues::Others(values) => values,
+        }
+    }
+
+    /// True for what keyless entries show as their key.
+    pub fn is_empty(&self) -> bool {
+        self.values().is_empty()
+    }
+}
+
+impl FromIterator<Value> for Key {
+    fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Key {
+        let mut values = values.into_iter();
+        match (values.next(), values.next()) {
+            (Some(only), None) => Key::one(only),
+            (first, second) => {
+                Key(KeyValues::Others(Arc::new(first.into_iter().chain(second).chain(values).collect())))
+            }
+        }
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.values() == other.values()
+    }
+}
+
+impl Eq for Key {}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Key) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Key) -> Ordering {
+        self.values().cmp(other.values())
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.values().hash(state);
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.values()).finish()
     }
 }
 
@@ -125,6 +189,11 @@ impl Fields {
 
     pub fn leaf(&self, child: SchemaId) -> Option<&Value> {
         if let Some(Node::Leaf(value)) = self.get(child) { Some(value) } else { None }
+    }
+
+    /// The text of a leaf, to be held elsewhere too.
+    pub fn shared_text(&self, child: SchemaId) -> Option<&Text> {
+        if let Value::Text(text) = self.leaf(child)? { Some(text) } else { None }
     }
 
     pub fn text(&self, child: SchemaId) -> Option<&str> {

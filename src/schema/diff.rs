@@ -83,7 +83,8 @@ impl Differ<'_> {
     }
 
     fn list(&mut self, at: &DataPath, id: SchemaId, a: Option<&List>, b: Option<&List>) {
-        if let (Some(List { entries: Entries::Many(x) }), Some(List { entries: Entries::Many(y) })) = (a, b) {
+        if let (Some(Entries::Many(x)), Some(Entries::Many(y))) = (a.map(List::entries), b.map(List::entries))
+        {
             for item in x.diff(y) {
                 match item {
                     DiffItem::Add(key, entry) => self.entry(at, id, key, None, Some(entry)),
@@ -96,7 +97,7 @@ impl Differ<'_> {
             return;
         }
         let ordered =
-            |list: Option<&List>| !list.is_some_and(|list| matches!(list.entries, Entries::User(_)));
+            |list: Option<&List>| !list.is_some_and(|list| matches!(list.entries(), Entries::User(_)));
         if ordered(a) && ordered(b) {
             let mut x = a.into_iter().flat_map(List::iter).peekable();
             let mut y = b.into_iter().flat_map(List::iter).peekable();
@@ -145,13 +146,13 @@ impl Differ<'_> {
 }
 
 fn keyed(node: Option<&Node>) -> bool {
-    matches!(node, Some(Node::List(list)) if !matches!(list.entries, Entries::Keyless(_)))
+    matches!(node, Some(Node::List(list)) if !matches!(list.entries(), Entries::Keyless(_)))
 }
 
 /// Is the order another than that of removing what is gone and appending what is new?
 fn reordered(a: Option<&List>, b: Option<&List>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return false };
-    if !matches!(a.entries, Entries::User(_)) || a.ptr_eq(b) {
+    if !matches!(a.entries(), Entries::User(_)) || a.ptr_eq(b) {
         return false;
     }
     let kept = a.iter().map(|(key, _)| key).filter(|key| b.get(key).is_some());

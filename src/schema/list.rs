@@ -2,32 +2,41 @@
 
 use std::sync::{Arc, LazyLock};
 
-use smallvec::SmallVec;
-
-use super::data::{Entries, Fields, Key, List};
+use super::data::{Entries, Few, Fields, Key, List};
 use super::ir::{Kind, Schema, SchemaId};
 
 /// What keyless entries show as their key.
-static NO_KEY: LazyLock<Key> = LazyLock::new(|| Key(SmallVec::new()));
+static NO_KEY: LazyLock<Key> = LazyLock::new(|| Key::from_iter([]));
+
+impl From<Entries> for List {
+    fn from(entries: Entries) -> List {
+        List(Arc::new(entries))
+    }
+}
 
 impl List {
+    /// The form its entries are kept in.
+    pub fn entries(&self) -> &Entries {
+        &self.0
+    }
+
     /// Up to so many entries live in a sorted array; more become a persistent map (over a kilobyte a node).
     pub const FEW: usize = 16;
 
     /// An empty list of the form that its schema node asks for.
     pub fn empty(schema: &Schema, id: SchemaId) -> List {
         let entries = match &schema.node(id).kind {
-            Kind::List { keys, .. } if keys.is_empty() => Entries::Keyless(Arc::from([])),
-            Kind::List { user_ordered: true, .. } => Entries::User(Arc::from([])),
-            _ => Entries::Few(Arc::from([])),
+            Kind::List { keys, .. } if keys.is_empty() => Entries::Keyless(Default::default()),
+            Kind::List { user_ordered: true, .. } => Entries::User(Default::default()),
+            _ => Entries::Few(Default::default()),
         };
-        List { entries }
+        List::from(entries)
     }
 
     /// A list of these entries; of two with one key the later wins.
     pub fn of(schema: &Schema, id: SchemaId, entries: impl IntoIterator<Item = (Key, Arc<Fields>)>) -> List {
         let mut list = List::empty(schema, id);
-        match &mut list.entries {
+        match Arc::make_mut(&mut list.0) {
             Entries::Keyless(all) => *all = entries.into_iter().map(|(_, entry)| entry).collect(),
             Entries::User(_) => entries.into_iter().for_each(|(key, entry)| list.insert(key, entry)),
             _ => {
@@ -36,14 +45,14 @@ impl List {
                 all.reverse();
                 all.dedup_by(|(a, _), (b, _)| a == b);
                 all.reverse();
-                list.entries = sorted(all);
+                list.0 = Arc::new(sorted(all));
             }
         }
         list
     }
 
     pub fn len(&self) -> usize {
-        match &self.entries {
+        match &*self.0 {
             Entries::Few(entries) | Entries::User(entries) => entries.len(),
             Entries::Many(entries) => entries.len(),
             Entries::Keyless(entries) => entries.len(),
@@ -61,7 +70,7 @@ impl List {
 
     /// The entry with this key, and the key as the list holds it.
     pub fn get_key_value(&self, key: &Key) -> Option<(&Key, &Arc<Fields>)> {
-        match &self.entries {
+        match &*self.0 {
             Entries::Few(entries) => {
                 let at = entries.binary_search_by(|(other, _)| other.cmp(key)).ok()?;
                 Some((&entries[at].0, &entries[at].1))
@@ -76,14 +85,14 @@ impl List {
 
     /// The entry with this key, to be changed where it is.
     pub(super) fn get_mut(&mut self, key: &Key) -> Option<&mut Arc<Fields>> {
-        match &mut self.entries {
+        match Arc::make_mut(&mut self.0) {
             Entries::Few(entries) => {
                 let at = entries.binary_search_by(|(other, _)| other.cmp(key)).ok()?;
-                Some(&mut Arc::make_mut(entries)[at].1)
+                Some(&mut entries[at].1)
             }
             Entries::User(entries) => {
                 let at = entries.iter().position(|(other, _)| other == key)?;
-                Some(&mut Arc::make_mut(entries)[at].1)
+                Some(&mut entries[at].1)
             }
             Entries::Many(entries) => entries.get_mut(key),
             Entries::Keyless(_) => None,
@@ -92,23 +101,23 @@ impl List {
 
     /// Sets the entry with this key; a new one goes to the end where the user gives the order.
     pub fn insert(&mut self, key: Key, entry: Arc<Fields>) {
-        match &mut self.entries {
+        match Arc::make_mut(&mut self.0) {
             Entries::Few(few) => match few.binary_search_by(|(other, _)| other.cmp(&key)) {
-                Ok(at) => *few = replaced(few, at, (key, entry)),
+                Ok(at) => few[at] = (key, entry),
                 Err(at) => {
-                    let mut all = Vec::with_capacity(few.len() + 1);
-                    all.extend_from_slice(&few[..at]);
-                    all.push((key, entry));
-                    all.extend_from_slice(&few[at..]);
-                    self.entries = sorted(all);
+                    few.insert(at, (key, entry));
+                    if few.len() > List::FEW {
+                        let all = std::mem::take(few);
+                        self.0 = Arc::new(Entries::Many(all.into_iter().collect()));
+                    }
                 }
             },
             Entries::Many(many) => {
                 many.insert(key, entry);
             }
             Entries::User(user) => match user.iter().position(|(other, _)| *other == key) {
-                Some(at) => *user = replaced(user, at, (key, entry)),
-                None => *user = user.iter().cloned().chain([(key, entry)]).collect(),
+                Some(at) => user[at] = (key, entry),
+                None => user.push((key, entry)),
             },
             Entries::Keyless(all) => *all = all.iter().cloned().chain([entry]).collect(),
         }
@@ -117,17 +126,15 @@ impl List {
     /// Takes the entry with this key out; false if there was none.
     pub fn remove(&mut self, key: &Key) -> bool {
         let before = self.len();
-        match &mut self.entries {
+        match Arc::make_mut(&mut self.0) {
             Entries::Few(entries) | Entries::User(entries) => {
-                if entries.iter().any(|(other, _)| other == key) {
-                    *entries = entries.iter().filter(|(other, _)| other != key).cloned().collect();
-                }
+                entries.retain(|(other, _)| other != key);
             }
             Entries::Many(entries) => {
                 entries.remove(key);
                 if entries.len() <= List::FEW {
                     let few = entries.iter().map(|(key, entry)| (key.clone(), entry.clone())).collect();
-                    self.entries = Entries::Few(few);
+                    self.0 = Arc::new(Entries::Few(few));
                 }
             }
             Entries::Keyless(_) => {}
@@ -137,7 +144,7 @@ impl List {
 
     /// Keys and entries in list order. Keyless entries have an empty key.
     pub fn iter(&self) -> Iter<'_> {
-        match &self.entries {
+        match &*self.0 {
             Entries::Few(entries) | Entries::User(entries) => Iter::Array(entries.iter()),
             Entries::Many(entries) => Iter::Map(entries.iter()),
             Entries::Keyless(entries) => Iter::Keyless(entries.iter()),
@@ -146,24 +153,19 @@ impl List {
 
     /// The same entries in the same memory: true only if nothing can differ.
     pub fn ptr_eq(&self, other: &List) -> bool {
-        match (&self.entries, &other.entries) {
-            (Entries::Few(a), Entries::Few(b)) | (Entries::User(a), Entries::User(b)) => Arc::ptr_eq(a, b),
-            (Entries::Many(a), Entries::Many(b)) => a.ptr_eq(b),
-            (Entries::Keyless(a), Entries::Keyless(b)) => Arc::ptr_eq(a, b),
-            _ => false,
-        }
+        Arc::ptr_eq(&self.0, &other.0)
+            || matches!((&*self.0, &*other.0), (Entries::Many(a), Entries::Many(b)) if a.ptr_eq(b))
     }
 }
 
-fn replaced(entries: &[(Key, Arc<Fields>)], at: usize, new: (Key, Arc<Fields>)) -> Arc<[(Key, Arc<Fields>)]> {
-    let mut all: Vec<_> = entries.to_vec();
-    all[at] = new;
-    all.into()
+/// An array without room to spare.
+fn few(mut all: Vec<(Key, Arc<Fields>)>) -> Few {
+    if all.len() == 1 { all.drain(..).collect() } else { Few::from_vec(all) }
 }
 
 /// The right form for entries already in the order of their keys.
 pub(super) fn sorted(all: Vec<(Key, Arc<Fields>)>) -> Entries {
-    if all.len() <= List::FEW { Entries::Few(all.into()) } else { Entries::Many(all.into_iter().collect()) }
+    if all.len() <= List::FEW { Entries::Few(few(all)) } else { Entries::Many(all.into_iter().collect()) }
 }
 
 /// Iterates over a [`List`].

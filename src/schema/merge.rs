@@ -11,7 +11,7 @@ use super::tree::{excludes, get_ref, leaf_list};
 pub(super) fn merge_nodes(schema: &Schema, id: Option<SchemaId>, old: &Node, new: &Node) -> Node {
     match (old, new) {
         (Node::Container(a), Node::Container(b)) => Node::Container(merge_fields(schema, a, b)),
-        (Node::List(a), Node::List(b)) => match &b.entries {
+        (Node::List(a), Node::List(b)) => match b.entries() {
             Entries::Keyless(_) => new.clone(),
             _ if id.is_some_and(|id| matches!(schema.node(id).kind, Kind::List { positional: true, .. })) => {
                 new.clone()
@@ -103,10 +103,10 @@ fn layer_nodes(input: &Node, derived: &Node) -> Node {
 
 /// Lays the shorter list into the longer one, so that the longer one is shared.
 fn layer_lists(input: &List, derived: &List) -> List {
-    if matches!(input.entries, Entries::Keyless(_)) {
+    if matches!(input.entries(), Entries::Keyless(_)) {
         return input.clone();
     }
-    let user_ordered = matches!(input.entries, Entries::User(_));
+    let user_ordered = matches!(input.entries(), Entries::User(_));
     let input_is_base = user_ordered || input.len() >= derived.len();
     let (mut list, other) = if input_is_base { (input.clone(), derived) } else { (derived.clone(), input) };
     for (key, entry) in other {

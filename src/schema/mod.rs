@@ -57,7 +57,7 @@ pub mod xml;
 mod xpath;
 
 pub use body::{BodyError, BodyErrorKind, BodyErrors};
-pub use data::{Entries, Fields, Key, List, Node};
+pub use data::{Entries, Few, Fields, Key, List, Node};
 pub use diff::{Difference, diff};
 pub use ir::{
     CaseId, Choice, DefaultDeny, Identity, IdentityId, Kind, Module, ModuleId, Must, Pattern, Says, Schema,
@@ -76,5 +76,5 @@ pub use validate::{
     Index, ValidationError, ValidationErrorKind, validate, validate_input, validate_notification,
     validate_output, validate_with,
 };
-pub use value::Value;
+pub use value::{Text, Value};
 pub use values::Values;

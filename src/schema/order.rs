@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use super::data::{Entries, Fields, Key, List, Node};
+use super::data::{Entries, Fields, Key, Node};
 use super::ir::{Kind, Schema, SchemaId};
 use super::path::DataPath;
 use super::tree::{self, Parents, TreeError, get_ref};
 use super::value::Value;
-use super::values::Values;
 
 /// Where an entry goes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -53,17 +52,17 @@ pub fn reposition(
         ),
     };
     let node = match get_ref(root, &list).map(|node| node.to_node()) {
-        Some(Node::List(List { entries: Entries::User(entries) })) => {
-            let all =
-                moved(&entries, |(other, _)| other == key, position, |(other, _), point| other == point);
+        Some(Node::List(list)) => {
+            let Entries::User(entries) = list.entries() else { return Err(unordered()) };
+            let all = moved(entries, |(other, _)| other == key, position, |(other, _), point| other == point);
             let all = all.map_err(missing)?;
-            Node::List(List { entries: Entries::User(all.into()) })
+            Node::List(Entries::User(all.into()).into())
         }
         Some(Node::LeafList(values)) => {
-            let is = |value: &Value, key: &Key| key.0.first() == Some(value);
+            let is = |value: &Value, key: &Key| key.values().first() == Some(value);
             let all: Vec<Value> = values.iter().cloned().collect();
             let all = moved(&all, |value| is(value, key), position, is).map_err(missing)?;
-            Node::LeafList(Values::Array(all.into()))
+            Node::LeafList(all.into_iter().collect())
         }
         _ => return Err(unordered()),
     };

@@ -65,7 +65,7 @@ impl DataPath {
             text.push('/');
             self.push_name(schema, at, &mut text);
             let keys = lexical::key_leafs(schema, step.node);
-            for (position, value) in step.key.iter().flat_map(|key| &key.0).enumerate() {
+            for (position, value) in step.key.iter().flat_map(|key| key.values()).enumerate() {
                 let name = keys.get(position).map_or(".", |leaf| &*schema.node(*leaf).name);
                 let value = lexical::key_text(schema, step.node, position, value);
                 let quote = if value.contains('\'') { '"' } else { '\'' };
@@ -83,7 +83,7 @@ impl DataPath {
                 text.push('/');
             }
             self.push_name(schema, at, &mut text);
-            for (position, value) in step.key.iter().flat_map(|key| &key.0).enumerate() {
+            for (position, value) in step.key.iter().flat_map(|key| key.values()).enumerate() {
                 text.push(if position == 0 { '=' } else { ',' });
                 uri::percent_encode(&lexical::key_text(schema, step.node, position, value), &mut text);
             }
@@ -99,7 +99,7 @@ impl DataPath {
                 text.push('/');
             }
             self.push_name(schema, at, &mut text);
-            for (position, value) in step.key.iter().flat_map(|key| &key.0).enumerate() {
+            for (position, value) in step.key.iter().flat_map(|key| key.values()).enumerate() {
                 text.push('/');
                 uri::percent_encode(&lexical::key_text(schema, step.node, position, value), &mut text);
             }

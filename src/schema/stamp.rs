@@ -62,7 +62,7 @@ fn since_list(before: &List, after: &mut List, revision: u64) {
     if before.ptr_eq(after) {
         return;
     }
-    let changed: Vec<Key> = match (&before.entries, &after.entries) {
+    let changed: Vec<Key> = match (before.entries(), after.entries()) {
         (_, Entries::Keyless(_)) => return fresh_entries(after, revision),
         (Entries::Many(old), Entries::Many(new)) => old
             .diff(new)
@@ -122,13 +122,11 @@ fn fresh_entries(list: &mut List, revision: u64) {
     if list.iter().all(|(_, entry)| entry.modified != 0) {
         return;
     }
-    match &mut list.entries {
+    match Arc::make_mut(&mut list.0) {
         Entries::Few(entries) | Entries::User(entries) => {
-            Arc::make_mut(entries).iter_mut().for_each(|(_, entry)| fresh(entry, revision));
+            entries.iter_mut().for_each(|(_, entry)| fresh(entry, revision));
         }
-        Entries::Keyless(entries) => {
-            Arc::make_mut(entries).iter_mut().for_each(|entry| fresh(entry, revision))
-        }
+        Entries::Keyless(entries) => entries.iter_mut().for_each(|entry| fresh(entry, revision)),
         Entries::Many(entries) => {
             let keys: Vec<Key> =
                 entries.iter().filter(|(_, entry)| entry.modified == 0).map(|(key, _)| key.clone()).collect();

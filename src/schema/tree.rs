@@ -81,7 +81,7 @@ fn find<'a>(root: &'a Arc<Fields>, steps: &[Step]) -> Option<NodeRef<'a>> {
         at = match (&step.key, node) {
             (None, node) => node.into(),
             (Some(key), Node::List(list)) => NodeRef::Fields(list.get(key)?),
-            (Some(key), Node::LeafList(values)) => NodeRef::Leaf(values.get(key.0.first()?)?),
+            (Some(key), Node::LeafList(values)) => NodeRef::Leaf(values.get(key.values().first()?)?),
             (Some(_), _) => return None,
         };
     }
@@ -224,7 +224,7 @@ impl Editor<'_> {
                 }
             }
             (Kind::List { keys, .. }, Some(key)) => {
-                if keys.is_empty() || keys.len() != key.0.len() {
+                if keys.is_empty() || keys.len() != key.values().len() {
                     return Err(self.not_data(at, "the number of key values is not that of the list's keys"));
                 }
                 if let Some(Node::List(list)) = fields.get_mut(step.node) {
@@ -303,7 +303,7 @@ impl Editor<'_> {
         key: &Key,
         at: usize,
     ) -> Result<Arc<Fields>, TreeError> {
-        for (leaf, value) in keys.iter().zip(&key.0) {
+        for (leaf, value) in keys.iter().zip(key.values()) {
             match fields.leaf(*leaf) {
                 Some(present) if present == value => {}
                 Some(_) => {

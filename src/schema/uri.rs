@@ -289,7 +289,7 @@ impl<'a> Walk<'a> {
             );
             return Err(self.error(segment, PathErrorKind::Keys, &message));
         }
-        let mut values = SmallVec::new();
+        let mut values = SmallVec::<[_; 1]>::new();
         for (leaf, text) in leafs.iter().zip(texts) {
             values.push(parse_value(self.schema, *leaf, text).map_err(|reason| {
                 let message = format!("key {}: {reason}", self.schema.node(*leaf).name);
@@ -297,7 +297,7 @@ impl<'a> Walk<'a> {
             })?);
         }
         if let Some(step) = self.path.steps.last_mut() {
-            step.key = Some(Key(values));
+            step.key = Some(Key::from_iter(values));
         }
         Ok(())
     }

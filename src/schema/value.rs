@@ -1,12 +1,13 @@
-use std::sync::Arc;
-
 use super::ir::IdentityId;
+
+/// Text that many hold. A word where it is held: with two, every leaf of every tree would be half as large again.
+pub use arcstr::ArcStr as Text;
 
 /// A leaf value in canonical form (RFC 7950 section 9).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Value {
     /// string and its kin, binary as base64, instance-identifier in its canonical JSON form, anydata as JSON text.
-    Text(Arc<str>),
+    Text(Text),
     Int(i64),
     Uint(u64),
     Bool(bool),
@@ -22,7 +23,7 @@ pub enum Value {
 
 impl Value {
     pub fn text(text: impl AsRef<str>) -> Value {
-        Value::Text(Arc::from(text.as_ref()))
+        Value::Text(Text::from(text.as_ref()))
     }
 
     pub fn as_text(&self) -> Option<&str> {

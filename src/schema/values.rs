@@ -3,14 +3,18 @@
 use std::sync::Arc;
 
 use imbl::OrdSet;
+use smallvec::SmallVec;
 
 use super::value::Value;
 
 /// The values of a leaf-list. Equality is equality of the sequence, whatever the form.
 #[derive(Clone, Debug)]
-pub enum Values {
-    /// As they were given, or few.
-    Array(Arc<[Value]>),
+pub struct Values(Arc<Form>);
+
+#[derive(Clone, Debug)]
+enum Form {
+    /// As they were given, or few; most often one.
+    Array(SmallVec<[Value; 1]>),
     /// Many, ascending: one more does not copy the others.
     Set(OrdSet<Value>),
 }
@@ -24,16 +28,16 @@ impl Values {
         values.sort();
         values.dedup();
         if values.len() <= Values::FEW {
-            Values::Array(values.into())
+            Values(Arc::new(Form::Array(values.into_iter().collect())))
         } else {
-            Values::Set(values.into_iter().collect())
+            Values(Arc::new(Form::Set(values.into_iter().collect())))
         }
     }
 
     pub fn len(&self) -> usize {
-        match self {
-            Values::Array(values) => values.len(),
-            Values::Set(values) => values.len(),
+        match &*self.0 {
+            Form::Array(values) => values.len(),
+            Form::Set(values) => values.len(),
         }
     }
 
@@ -42,17 +46,17 @@ impl Values {
     }
 
     pub fn iter(&self) -> Iter<'_> {
-        match self {
-            Values::Array(values) => Iter::Array(values.iter()),
-            Values::Set(values) => Iter::Set(values.iter()),
+        match &*self.0 {
+            Form::Array(values) => Iter::Array(values.iter()),
+            Form::Set(values) => Iter::Set(values.iter()),
         }
     }
 
     /// The value as it is held here.
     pub fn get(&self, value: &Value) -> Option<&Value> {
-        match self {
-            Values::Array(values) => values.iter().find(|held| *held == value),
-            Values::Set(values) => values.get(value),
+        match &*self.0 {
+            Form::Array(values) => values.iter().find(|held| *held == value),
+            Form::Set(values) => values.get(value),
         }
     }
 
@@ -66,28 +70,26 @@ impl Values {
         if self.contains(value) {
             return self.clone();
         }
-        match self {
-            Values::Array(values) if in_order && values.is_sorted_by(|a, b| a < b) => {
+        match &*self.0 {
+            Form::Array(values) if in_order && values.is_sorted_by(|a, b| a < b) => {
                 Values::ascending(values.iter().chain([value]).cloned().collect())
             }
-            Values::Array(values) => Values::Array(values.iter().chain([value]).cloned().collect()),
-            Values::Set(values) => Values::Set(values.update(value.clone())),
+            Form::Array(values) => values.iter().chain([value]).cloned().collect(),
+            Form::Set(values) => Values(Arc::new(Form::Set(values.update(value.clone())))),
         }
     }
 
     /// Without this value.
     #[must_use]
     pub fn without(&self, value: &Value) -> Values {
-        match self {
-            Values::Array(values) => {
-                Values::Array(values.iter().filter(|held| *held != value).cloned().collect())
-            }
-            Values::Set(values) => {
+        match &*self.0 {
+            Form::Array(values) => values.iter().filter(|held| *held != value).cloned().collect(),
+            Form::Set(values) => {
                 let left = values.without(value);
                 if left.len() > Values::FEW {
-                    return Values::Set(left);
+                    return Values(Arc::new(Form::Set(left)));
                 }
-                Values::Array(left.into_iter().collect())
+                left.into_iter().collect()
             }
         }
     }
@@ -95,9 +97,10 @@ impl Values {
 
 impl PartialEq for Values {
     fn eq(&self, other: &Values) -> bool {
-        match (self, other) {
-            (Values::Array(a), Values::Array(b)) => a == b,
-            (Values::Set(a), Values::Set(b)) => a == b,
+        match (&*self.0, &*other.0) {
+            _ if Arc::ptr_eq(&self.0, &other.0) => true,
+            (Form::Array(a), Form::Array(b)) => a == b,
+            (Form::Set(a), Form::Set(b)) => a == b,
             _ => self.iter().eq(other),
         }
     }
@@ -107,13 +110,13 @@ impl Eq for Values {}
 
 impl Default for Values {
     fn default() -> Values {
-        Values::Array(Arc::from([]))
+        Values::from_iter([])
     }
 }
 
 impl FromIterator<Value> for Values {
     fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Values {
-        Values::Array(values.into_iter().collect())
+        Values(Arc::new(Form::Array(values.into_iter().collect())))
     }
 }
 
@@ -171,7 +174,7 @@ mod tests {
                 }
                 prop_assert_eq!(numbers(&values), model.iter().copied().collect::<Vec<_>>());
                 prop_assert_eq!(values.len(), model.len());
-                prop_assert_eq!(matches!(values, Values::Set(_)), model.len() > Values::FEW);
+                prop_assert_eq!(matches!(&*values.0, Form::Set(_)), model.len() > Values::FEW);
                 prop_assert_eq!(&values, &model.iter().copied().map(Value::Uint).collect::<Values>());
             }
         }

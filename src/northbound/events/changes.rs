@@ -205,7 +205,7 @@ impl<'a> Walk<'a> {
         }
         let is_ordered = |side: &[&'a Arc<Fields>]| {
             let mut lists = side.iter().filter_map(|fields| fields.list(id));
-            lists.any(|list| matches!(list.entries, Entries::User(_)))
+            lists.any(|list| matches!(list.entries(), Entries::User(_)))
         };
         if is_ordered(a) || is_ordered(b) {
             let at = path.clone().child(id);
@@ -280,7 +280,7 @@ impl<'a> Walk<'a> {
     /// told in the order of their keys.
     fn order(&mut self, above: &DataPath, id: SchemaId, a: Option<Node>, b: Option<Node>) {
         let Some(Node::List(b)) = b else { return };
-        if !matches!(b.entries, Entries::User(_)) {
+        if !matches!(b.entries(), Entries::User(_)) {
             return;
         }
         let a = a.as_ref().and_then(Node::as_list);

@@ -83,7 +83,7 @@ pub fn chain(schema: &Schema, json: &str) -> Result<DataPath, FilterError> {
             if key.len() != key_leafs.len() {
                 return Err(wrong(json, "an entry is named by all of its keys"));
             }
-            step.key = Some(crate::schema::Key(key));
+            step.key = Some(crate::schema::Key::from_iter(key));
         }
         let Some((id, inner)) = next else { break };
         path = path.child(id);

@@ -90,7 +90,7 @@ pub fn config_change(
             let entry = Maker::new(schema, id).leaf("operation", operation);
             let target = Value::text(path.display(schema));
             let entry = entry.node("target", |_| Node::Leaf(target)).fields();
-            (Key(Default::default()), entry)
+            (Key::from_iter([]), entry)
         });
         crate::schema::List::of(schema, id, entries)
     };
@@ -210,7 +210,7 @@ impl Statuses {
         let mut confirmed: BTreeSet<Key> = BTreeSet::new();
         for key in switches {
             told.extend(self.switch(schema, before, after, &key, &revision));
-            let Some(dpid) = key.0.first().and_then(Value::as_text) else { continue };
+            let Some(dpid) = key.values().first().and_then(Value::as_text) else { continue };
             let reached = self.programmed(after, dpid);
             let waiting = self.waiting.get(dpid).into_iter().flatten();
             confirmed.extend(waiting.filter(|(wanted, _)| *wanted <= reached).map(|(_, key)| key.clone()));
@@ -244,7 +244,7 @@ impl Statuses {
         let peer = new.as_ref().and_then(Node::fields).zip(peer).and_then(|(entry, peer)| entry.text(peer));
         let made = Maker::new(schema, id)
             .leaf("revision", revision)
-            .leaf_if("dpid", key.0.first().and_then(Value::as_text))
+            .leaf_if("dpid", key.values().first().and_then(Value::as_text))
             .leaf("connected", if connected(&new) { "true" } else { "false" })
             .leaf_if("peer", peer);
         Some(made.alone())
@@ -290,7 +290,7 @@ impl Statuses {
         };
         let made = Maker::new(schema, id)
             .leaf("revision", revision)
-            .leaf_if("name", key.0.first().and_then(Value::as_text))
+            .leaf_if("name", key.values().first().and_then(Value::as_text))
             .leaf_if("pod-uid", text("pod-uid"))
             .leaf_if("pod-name", text("pod-name"))
             .leaf_if("namespace", text("namespace"))

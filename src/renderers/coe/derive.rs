@@ -1,14 +1,12 @@
 //! The derived nodes, one function for each kind of key.
 
-use std::sync::Arc;
-
 use super::super::Rendered;
 use super::super::nodes::Build;
 use super::Coe;
 use crate::datastore::Store;
 use crate::model::{Address, Identity, Interface, InterfaceId, Model, NetworkType};
 use crate::net::{Dpid, VpnId};
-use crate::schema::Value;
+use crate::schema::{Text, Value};
 
 /// `l2vlan-mode`: trunk. Source: odl-interface.
 const TRUNK: i32 = 3;
@@ -103,7 +101,7 @@ impl Coe {
         out.node(Store::Config, path, build.node());
     }
 
-    pub(super) fn elan(&self, name: &Arc<str>, model: &Model, out: &mut Rendered) {
+    pub(super) fn elan(&self, name: &Text, model: &Model, out: &mut Rendered) {
         let names = &self.names;
         let Some(elan) = model.elan(name) else { return };
         let network_type = elan.interfaces.values().next().copied().unwrap_or_default();
@@ -129,7 +127,7 @@ impl Coe {
         }
     }
 
-    pub(super) fn vpn(&self, name: &Arc<str>, model: &Model, out: &mut Rendered) {
+    pub(super) fn vpn(&self, name: &Text, model: &Model, out: &mut Rendered) {
         let names = &self.names;
         let Some(vpn) = model.vpn(name) else { return };
         let distinguisher = vpn.rd.clone().map(Value::Text);
@@ -157,6 +155,6 @@ impl Coe {
     }
 }
 
-fn text(text: &Arc<str>) -> Value {
+fn text(text: &Text) -> Value {
     Value::Text(text.clone())
 }

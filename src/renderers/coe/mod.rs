@@ -7,8 +7,6 @@
 //! | pod interface   | ietf `interface`, `elan-interface`, `vpn-interface`, `pod-identifier`, its status         |
 //! | pod             | its status while it has no interface                                                      |
 
-use std::sync::Arc;
-
 mod derive;
 mod names;
 mod status;
@@ -18,7 +16,7 @@ use names::Names;
 use super::key::touched_interfaces;
 use super::{Key, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
-use crate::schema::Schema;
+use crate::schema::{Schema, Text};
 
 /// The feature.
 pub struct Coe {
@@ -43,7 +41,7 @@ impl Renderer for Coe {
             keys.push(Key::Pod(uid.clone()));
             // Their status shows what the pod is called, even while nothing else follows from it.
             let interfaces = model.pod(uid).into_iter().flat_map(|pod| &pod.interfaces);
-            let id = |uid: &Arc<str>, of: &Arc<str>| InterfaceId { pod: of.clone(), uid: uid.clone() };
+            let id = |uid: &Text, of: &Text| InterfaceId { pod: of.clone(), uid: uid.clone() };
             keys.extend(interfaces.map(|interface| Key::Interface(id(&interface.uid, uid))));
         }
         keys.extend(touched.elans.iter().cloned().map(Key::Elan));

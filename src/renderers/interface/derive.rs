@@ -1,13 +1,11 @@
 //! `interfaces-state` and the map from logical port tags to names.
 
-use std::sync::Arc;
-
 use super::super::key::touched_interfaces;
 use super::super::nodes::ListAt;
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Interface, Model, Touched, identity};
-use crate::schema::{IdentityId, Schema, SchemaId, Value};
+use crate::schema::{IdentityId, Schema, SchemaId, Text, Value};
 
 /// `admin-status` and `oper-status`: up. Source: ietf-interfaces.
 const UP: i32 = 0;
@@ -52,7 +50,7 @@ impl InterfaceStates {
     /// The interface is plugged in.
     fn state(&self, interface: &Interface, out: &mut Rendered) {
         let Some((identity, lport, attachment)) = interface.plugged() else { return };
-        let name = |name: &Arc<str>| Value::Text(name.clone());
+        let name = |name: &Text| Value::Text(name.clone());
         let index = Value::Int(lport.0.into());
         let port = format!("{}:{}", attachment.dpid.node_id(), attachment.ofport);
         let (path, build) = self.state.entry([name(&identity.name)]);

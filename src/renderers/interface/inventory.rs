@@ -1,13 +1,11 @@
 //! `opendaylight-inventory:nodes`: the switches and their ports by OpenFlow's numbers.
 
-use std::sync::Arc;
-
 use super::super::nodes::{InnerList, ListAt};
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Model, Touched};
 use crate::net::{Dpid, OfPort};
-use crate::schema::{Schema, SchemaId, Value};
+use crate::schema::{Schema, SchemaId, Text, Value};
 
 /// How a database numbers the bridge's own port; OpenFlow calls it LOCAL. Source: ovs-vswitchd.conf.db(5), `ofport`.
 const LOCAL: OfPort = OfPort(65_534);
@@ -34,8 +32,8 @@ impl Inventory {
         }
     }
 
-    fn connector(&self, dpid: Dpid, port: OfPort, name: &Arc<str>, out: &mut Rendered) {
-        let number: Arc<str> = if port == LOCAL { "LOCAL".into() } else { port.to_string().into() };
+    fn connector(&self, dpid: Dpid, port: OfPort, name: &Text, out: &mut Rendered) {
+        let number: Text = if port == LOCAL { "LOCAL".into() } else { port.to_string().into() };
         let node = dpid.node_id();
         let id = Value::text(format!("{node}:{number}"));
         let (path, build) = self.connectors.entry(self.nodes.inner([Value::text(node)]), [id]);

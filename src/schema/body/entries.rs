@@ -34,7 +34,7 @@ pub fn next_entry<E: Error>(
     let entry = keyed_entry(reader, at, members, expected)?;
     if let Some((key, _)) = &entry
         && reader.error_count() > first_error
-        && !key.0.is_empty()
+        && !key.is_empty()
     {
         let by_position = reader.path(Some(at));
         let shown = DataPath::root().entry(at.node, key.clone()).display(reader.schema);
@@ -56,13 +56,13 @@ pub fn gathered<E: Error>(
     let Kind::List { keys, user_ordered, .. } = &reader.schema.node(at.node).kind else { return Ok(None) };
     if keys.is_empty() {
         let entries = all.into_iter().map(|(_, entry)| entry).collect();
-        return Ok(Some(List { entries: Entries::Keyless(entries) }));
+        return Ok(Some(Entries::Keyless(entries).into()));
     }
     if !all.windows(2).all(|pair| pair[0].0 < pair[1].0) {
         refuse_twins(reader, at, &all)?;
     }
     if *user_ordered {
-        return Ok(Some(List { entries: Entries::User(all.into()) }));
+        return Ok(Some(Entries::User(all.into()).into()));
     }
     Ok(Some(List::of(reader.schema, at.node, all)))
 }
@@ -119,7 +119,7 @@ fn keyed<E: Error>(
         let stand_in = if members.seen.contains(leaf) {
             None
         } else if let Some(key) = expected.filter(|_| reader.lenient()) {
-            key.0.get(nth).cloned()
+            key.values().get(nth).cloned()
         } else if *positional {
             parse_value(schema, *leaf, &position.to_string()).ok()
         } else {
@@ -146,7 +146,7 @@ fn keyed<E: Error>(
         return Ok(None);
     }
     if let Some(expected) = expected {
-        for ((leaf, value), wanted) in keys.iter().zip(&values).zip(&expected.0) {
+        for ((leaf, value), wanted) in keys.iter().zip(&values).zip(expected.values()) {
             if value != wanted {
                 let name = &schema.node(*leaf).name;
                 let (sent, wanted) = (value_text(schema, *leaf, value), value_text(schema, *leaf, wanted));
@@ -156,5 +156,5 @@ fn keyed<E: Error>(
             }
         }
     }
-    Ok(Some((Key(values), members.into_fields())))
+    Ok(Some((Key::from_iter(values), members.into_fields())))
 }

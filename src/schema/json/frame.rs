@@ -143,7 +143,7 @@ impl ResourceVisitor<'_> {
             (Kind::LeafList { type_, .. }, Some(key)) => {
                 let node = map.next_value_seed(Seed(LeafListVisitor { reader, at: &at, type_ }))?;
                 match node {
-                    Some(Node::LeafList(values)) if values.iter().eq(&key.0) => {
+                    Some(Node::LeafList(values)) if values.iter().eq(key.values()) => {
                         Ok(values.iter().next().cloned().map(Node::Leaf))
                     }
                     _ => {
@@ -232,7 +232,7 @@ impl<'de> Visitor<'de> for ChildVisitor<'_> {
         no_more(reader, &mut map)?;
         let Some(child) = child else { return Ok(None) };
         let one = match &child {
-            Node::List(list) if !list.iter().any(|(key, _)| key.0.is_empty()) => {
+            Node::List(list) if !list.iter().any(|(key, _)| key.is_empty()) => {
                 let mut entries = list.iter().map(|(key, entry)| (key.clone(), entry.clone()));
                 entries.next().filter(|_| list.len() == 1).map(|(key, entry)| (key, Node::Container(entry)))
             }

@@ -73,8 +73,7 @@ pub fn parse_raw(
             number::decimal(*fraction_digits, ranges, says, raw, rigour).map(Value::Decimal)
         }
         Type::String { lengths, says, patterns, kind } => {
-            strings::string(lengths, says, patterns, *kind, text()?)
-                .map(|text| Value::Text(Arc::from(&*text)))
+            strings::string(lengths, says, patterns, *kind, text()?).map(Value::text)
         }
         Type::Boolean => match raw {
             Raw::Bool(value) => Ok(Value::Bool(value)),

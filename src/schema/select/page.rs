@@ -4,7 +4,6 @@ use super::super::data::{Entries, Fields, Key, List, Node};
 use super::super::ir::{Kind, Schema, SchemaId};
 use super::super::tree::NodeRef;
 use super::super::value::Value;
-use super::super::values::Values;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Direction {
@@ -60,11 +59,11 @@ impl Page {
             Node::List(list) => self.of_list(schema, id, list),
             Node::LeafList(values) => {
                 let all: Vec<&Value> = self.turned(values.iter().collect());
-                let at = self.start(&all, |value, key| key.0.first() == Some(*value))?;
+                let at = self.start(&all, |value, key| key.values().first() == Some(*value))?;
                 let (chosen, remaining) = self.cut(&all, at)?;
                 let next = next(remaining, chosen.last().map(|value| Key::one((*value).clone())));
                 let values: Vec<Value> = chosen.iter().map(|value| (*value).clone()).collect();
-                Ok(Part { node: Node::LeafList(Values::Array(values.into())), remaining, next })
+                Ok(Part { node: Node::LeafList(values.into_iter().collect()), remaining, next })
             }
             other => Ok(Part { node: other.clone(), remaining: 0, next: None }),
         }
@@ -85,7 +84,7 @@ impl Page {
         } else {
             Entries::User(chosen.iter().map(|(key, entry)| ((*key).clone(), (*entry).clone())).collect())
         };
-        Ok(Part { node: Node::List(List { entries }), remaining, next: next(remaining, last) })
+        Ok(Part { node: Node::List(List::from(entries)), remaining, next: next(remaining, last) })
     }
 
     fn turned<T>(&self, mut all: Vec<T>) -> Vec<T> {

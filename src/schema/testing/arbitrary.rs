@@ -32,7 +32,7 @@ pub fn arbitrary_entry(
 ) -> BoxedStrategy<(Key, Arc<Fields>)> {
     let Kind::List { keys, .. } = &schema.node(list).kind else { panic!("not a list") };
     arbitrary_fields(schema, list, state)
-        .prop_map(|entry| (Key(keys.iter().filter_map(|key| entry.leaf(*key).cloned()).collect()), entry))
+        .prop_map(|entry| (keys.iter().filter_map(|key| entry.leaf(*key).cloned()).collect(), entry))
         .boxed()
 }
 

@@ -31,7 +31,7 @@ fn paths(at: &DataPath, fields: &Fields, found: &mut Vec<DataPath>) {
         match node {
             Node::Container(inner) => paths(&here, inner, found),
             Node::List(list) => {
-                for (key, entry) in list.iter().filter(|(key, _)| !key.0.is_empty()) {
+                for (key, entry) in list.iter().filter(|(key, _)| !key.is_empty()) {
                     let entry_at = at.clone().entry(*id, key.clone());
                     found.push(entry_at.clone());
                     paths(&entry_at, entry, found);

@@ -134,7 +134,7 @@ fn lists_change_form_at_sixteen_entries_and_back() {
     let mut root: Arc<Fields> = Arc::default();
     let list = path("test:nodes/node");
     let form = |root: &Arc<Fields>| match tree::get_ref(root, &list) {
-        Some(NodeRef::List(list)) => (list.len(), matches!(list.entries, Entries::Many(_))),
+        Some(NodeRef::List(list)) => (list.len(), matches!(list.entries(), Entries::Many(_))),
         _ => (0, false),
     };
     for number in 0..40 {

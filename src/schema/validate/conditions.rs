@@ -160,7 +160,7 @@ impl<'a> Validator<'a> {
     /// `None`: the path does not tell the entry.
     fn looking_up(&mut self, path: &DataPath, lookup: Lookup) -> Option<Vec<DataPath>> {
         let step = path.steps.iter().find(|step| step.node == lookup.list)?;
-        let key = step.key.as_ref()?.0.get(lookup.position)?;
+        let key = step.key.as_ref()?.values().get(lookup.position)?;
         let text = key_text(self.schema, lookup.list, lookup.position, key);
         let Ok(value) = parse_value(self.schema, lookup.leaf, &text) else { return Some(Vec::new()) };
         let held = self.index().holders(lookup.leaf, &value);

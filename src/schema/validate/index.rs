@@ -9,7 +9,7 @@ use super::super::diff::diff;
 use super::super::ir::{Kind, Schema, SchemaId};
 use super::super::path::DataPath;
 use super::super::rules::Rules;
-use super::super::value::Value;
+use super::super::value::{Text, Value};
 
 /// Kept by whoever validates one change after the other, for one store. Starts empty; it holds values only of leafs that
 /// `leafref`, `instance-identifier` (with require-instance) or `unique` are about.
@@ -23,7 +23,7 @@ pub struct Index {
     /// The entries of a list that have the same values of a `unique` statement.
     rows: HashMap<Row, HashSet<Key>>,
     /// The leafs that hold an instance-identifier, by its text.
-    pointers: BTreeMap<Arc<str>, HashSet<DataPath>>,
+    pointers: BTreeMap<Text, HashSet<DataPath>>,
 }
 
 /// A list, the number of a `unique` statement of it, and values.

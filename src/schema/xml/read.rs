@@ -198,7 +198,7 @@ impl<'t> Elements<'_, 't> {
             }
             (Kind::LeafList { .. }, Some(key)) => {
                 let value = self.leaf(at)?;
-                if value.is_some() && value.as_ref() != key.0.first() {
+                if value.is_some() && value.as_ref() != key.values().first() {
                     let message = "the body must hold just the value that the URL names".to_owned();
                     self.reader.fault(Some(at), BodyErrorKind::InvalidValue, message)?;
                 }
@@ -217,7 +217,7 @@ impl<'t> Elements<'_, 't> {
             return Ok(gathered_values(self.reader, at, vec![value])?.map(|node| (Some(key), node)));
         }
         let Some((key, fields)) = self.entry(at, tag)? else { return Ok(None) };
-        let own = (!key.0.is_empty()).then(|| key.clone());
+        let own = (!key.is_empty()).then(|| key.clone());
         let list = gathered(self.reader, at, vec![(key, Arc::new(fields))])?;
         Ok(list.map(|list| (own, Node::List(list))))
     }
@@ -247,7 +247,7 @@ impl<'t> Elements<'_, 't> {
                         (base.entry(id, key), Node::Container(entry))
                     }
                     (Some(key), node) => {
-                        let value = key.0.first().cloned().map(Node::Leaf);
+                        let value = key.values().first().cloned().map(Node::Leaf);
                         (base.entry(id, key), value.unwrap_or(node))
                     }
                     (None, node) => (base.child(id), node),

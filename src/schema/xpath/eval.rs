@@ -172,7 +172,7 @@ impl<'a> Eval<'_, 'a> {
                 })
                 .collect();
         }
-        let found = wanted.into_iter().filter_map(|key| entries.get_key_value(&Key(key)));
+        let found = wanted.into_iter().filter_map(|key| entries.get_key_value(&Key::from_iter(key)));
         found
             .map(|(key, entry)| place.with(Frame { id: list, key: Some(key), node: NodeRef::Fields(entry) }))
             .collect()

@@ -46,7 +46,7 @@ impl<'a> Place<'a> {
                     None => break,
                 },
                 (Some(key), Node::LeafList(values)) => {
-                    let held = key.0.first().and_then(|value| values.get(value));
+                    let held = key.values().first().and_then(|value| values.get(value));
                     let Some(value) = held else { break };
                     Frame { id: step.node, key: None, node: NodeRef::Leaf(value) }
                 }

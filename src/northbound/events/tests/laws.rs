@@ -63,7 +63,7 @@ fn all_paths(schema: &Schema, root: &Fields) -> Vec<DataPath> {
             match node {
                 Node::Container(inner) => below(schema, &at.clone().child(*id), inner, found),
                 Node::List(list) => {
-                    for (key, entry) in list.iter().filter(|(key, _)| !key.0.is_empty()) {
+                    for (key, entry) in list.iter().filter(|(key, _)| !key.is_empty()) {
                         let entry_at = at.clone().entry(*id, key.clone());
                         found.push(entry_at.clone());
                         below(schema, &entry_at, entry, found);
