@@ -92,6 +92,8 @@ fn settings(folder: &Path) -> Settings {
         ovsdb_connect: Vec::new(),
         bridge: "br-int".into(),
         datapath_type: "netdev".into(),
+        overlay: Default::default(),
+        gre: true,
         controller: None,
         admin_password: Some("secret".into()),
         admin_password_file: None,

@@ -19,7 +19,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
     ("renderers", &["net", "schema", "datastore", "pipeline", "model"], &[]),
     (
         "southbound",
-        &["net", "schema", "datastore", "ovsdb"],
+        &["net", "schema", "datastore", "ovsdb", "model"],
         &["session.rs", "server.rs", "mod.rs", "outbox.rs"],
     ),
     ("programmer", &["net", "schema", "datastore", "pipeline", "southbound"], &["actor.rs"]),

@@ -11,9 +11,11 @@ use std::time::Duration;
 use coeus::datastore::journal::MemoryJournal;
 use coeus::datastore::{Handle, NullEngine, Store, actor, to_json};
 use coeus::schema::builtin;
-use coeus::southbound::ovsdb::{self, Settings, TUNNEL_PORT};
+use coeus::southbound::ovsdb::{self, Settings};
 use ovs::{Ovs, wait};
 use serde_json::Value;
+
+const TUNNEL_PORT: &str = "vxlan-coeus";
 
 /// Datastore and OVSDB, nothing else.
 struct Controller {

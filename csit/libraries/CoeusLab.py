@@ -6,7 +6,7 @@ import uuid
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from lab import Lab, LabError, pod_json, wait_until
+from lab import Lab, LabError, Outside, pod_json, wait_until
 
 
 @library(scope="SUITE", auto_keywords=False)
@@ -68,6 +68,54 @@ class CoeusLab:
         return {"k8s-node:k8s-nodes": [{
             "uid": self.pod_uid(f"node{index}"), "host-name": f"node{index}", "internal-ip-address": host, "pod-cidr": pod_cidr,
         }]}
+
+    @keyword
+    def network_pod_body(self, name, namespace, node, address, kind, segmentation_id=0):
+        body = self.pod_body(name, namespace, node, address)
+        body["pod:pods"][0]["interface"][0].update({"network-type": kind, "segmentation-id": int(segmentation_id)})
+        return body
+
+    # -- nodes
+
+    @keyword
+    def dpid_of(self, node):
+        return self.node(node).dpid()
+
+    @keyword
+    def tables_of(self, node):
+        return self.node(node).tables()
+
+    @keyword
+    def ports_of(self, node, bridge):
+        return self.node(node).vsctl("list-ports", bridge).split()
+
+    @keyword
+    def port_packets(self, node, port):
+        return self.node(node).port_packets(port)
+
+    @keyword
+    def kill_daemon_of(self, node, daemon):
+        self.node(node).kill(daemon)
+
+    @keyword
+    def start_daemon_of(self, node, daemon):
+        getattr(self.node(node), f"start_{daemon}")()
+
+    @keyword
+    def rebuild_node(self, node):
+        self.node(node).rebuild()
+
+    @keyword
+    def map_physical_network(self, node, mappings):
+        node = self.node(node)
+        if mappings:
+            node.vsctl("set", "open_vswitch", ".", f"other_config:provider_mappings={mappings}")
+        else:
+            node.vsctl("remove", "open_vswitch", ".", "other_config", "provider_mappings")
+
+    @keyword
+    def plug_outside(self, node, vlan, address):
+        Outside(self.lab, self.node(node), vlan, address)
 
     # -- the data plane
 

@@ -76,6 +76,10 @@ class Node:
             run("ip", "-n", lab.control, "link", "set", peer, "master", bridge, "mtu", mtu, "up")
             run("ip", "-n", self.namespace, "link", "set", device, "mtu", mtu, "up")
         run("ip", "-n", self.namespace, "address", "add", f"10.99.0.{self.index}/24", "dev", "mgmt0")
+        self.start_ovs()
+
+    def start_ovs(self):
+        """Makes a database, the underlay's bridge and the tunnel endpoint."""
         run("ovsdb-tool", "create", self.dir / "conf.db", SCHEMA)
         self.start_ovsdb()
         self.vsctl("--no-wait", "init")
@@ -84,7 +88,7 @@ class Node:
             "add-br", "br-phy", "--", "set", "bridge", "br-phy", "datapath_type=netdev",
             "--", "add-port", "br-phy", "phy0", "--", "set", "interface", "br-phy", "mtu_request=1600",
         )
-        run("ip", "-n", self.namespace, "address", "add", f"{self.local_ip}/24", "dev", "br-phy")
+        run("ip", "-n", self.namespace, "address", "replace", f"{self.local_ip}/24", "dev", "br-phy")
         run("ip", "-n", self.namespace, "link", "set", "br-phy", "up")
         self.vsctl("set", "open_vswitch", ".", f"other_config:local_ip={self.local_ip}")
 
@@ -148,9 +152,36 @@ class Node:
         lines = self.ofctl("dump-flows", "br-int", f"table={table}").splitlines()
         return sum(int(n) for line in lines if match in line for n in re.findall(r"n_packets=(\d+)", line))
 
+    def port_packets(self, port):
+        """Packets sent through a port of br-int."""
+        text = self.vsctl("get", "interface", port, "statistics:tx_packets")
+        return int(text.strip())
+
     def stale_ports(self):
         """Pod ports that are still on br-int."""
         return [port for port in self.vsctl("list-ports", "br-int").split() if port.startswith("veth")]
+
+    def rebuild(self):
+        """Loses the database and starts with a new one, as after a reinstallation."""
+        self.kill("vswitchd")
+        self.kill("ovsdb")
+        wait_until("the daemons are gone", lambda: not self.running())
+        (self.dir / "conf.db").unlink()
+        for device in self.inside("ls", "/sys/class/net").split():
+            if device.startswith("br-"):
+                run("ip", "-n", self.namespace, "link", "delete", device, check=False)
+        self.start_ovs()
+        self.connect()
+
+    def running(self):
+        def alive(name):
+            try:
+                os.kill(int((self.dir / name).read_text()), 0)
+                return True
+            except (FileNotFoundError, ProcessLookupError, ValueError):
+                return False
+
+        return alive("vs.pid") or alive("ovsdb.pid")
 
     def kill(self, daemon, number=signal.SIGKILL):
         pid_file = self.dir / {"vswitchd": "vs.pid", "ovsdb": "ovsdb.pid"}[daemon]
@@ -218,6 +249,22 @@ class Pod:
         self.node.vsctl("--if-exists", "del-port", "br-int", self.port)
         run("ip", "-n", self.node.namespace, "link", "delete", self.port, check=False)
         self.lab.remove_namespace(self.namespace)
+
+
+class Outside:
+    """A host on the underlay that is no pod: on an access port of br-phy."""
+
+    def __init__(self, lab, node, vlan, address):
+        lab.pod_count += 1
+        self.namespace = f"{lab.tag}p{lab.pod_count}"
+        port = f"out{lab.pod_count:08x}"
+        lab.add_namespace(self.namespace)
+        run("ip", "-n", node.namespace, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", self.namespace)
+        run("ip", "-n", node.namespace, "link", "set", port, "up")
+        run("ip", "-n", self.namespace, "link", "set", "eth0", "up")
+        run("ip", "netns", "exec", self.namespace, "ethtool", "-K", "eth0", "tx", "off")
+        run("ip", "-n", self.namespace, "address", "add", address, "dev", "eth0")
+        node.vsctl("add-port", "br-phy", port, f"tag={vlan}")
 
 
 class Lab:

@@ -25,7 +25,7 @@ use crate::northbound::events;
 use crate::northbound::http::tls;
 use crate::northbound::restconf::{self, App};
 use crate::northbound::rpcs;
-use crate::programmer::{Programmers, object_edits};
+use crate::programmer::{Programmers, forgotten, is_known, object_edits};
 use crate::ra;
 use crate::renderers::Engine;
 use crate::revisions;
@@ -46,6 +46,8 @@ const AUDIT: u64 = 16 << 20;
 const DENIALS_PAUSE: Duration = Duration::from_millis(500);
 /// Status changes that come closer together than this are shown as one.
 const REPORT_PAUSE: Duration = Duration::from_millis(20);
+/// How often it is shown when connected switches were heard last.
+const SEEN_PAUSE: Duration = Duration::from_secs(60);
 
 /// Why the controller does not start.
 #[derive(Debug, thiserror::Error)]
@@ -160,6 +162,8 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     let southbound = ovsdb::Settings {
         bridge: settings.bridge.clone(),
         datapath_type: settings.datapath_type.clone(),
+        overlay: settings.overlay,
+        gre: settings.gre,
         openflow_port: openflow_address.port(),
         controller: settings.controller.clone(),
         ..ovsdb::Settings::default()
@@ -291,9 +295,21 @@ fn own_names(listens: SocketAddr) -> Vec<String> {
 /// Shows in the operational datastore how far each switch is.
 async fn show_status(programmers: Programmers, mut reported: mpsc::Receiver<Dpid>, datastore: Handle) {
     let mut marked = BTreeMap::new();
-    while let Some(first) = reported.recv().await {
+    let mut seen = tokio::time::interval(SEEN_PAUSE);
+    loop {
+        let mut switches = BTreeSet::new();
+        tokio::select! {
+            first = reported.recv() => match first {
+                Some(first) => drop(switches.insert(first)),
+                None => return,
+            },
+            // When they were heard last, all in one step.
+            _ = seen.tick() => switches.extend(programmers.live()),
+        }
+        if switches.is_empty() {
+            continue;
+        }
         tokio::time::sleep(REPORT_PAUSE).await;
-        let mut switches = BTreeSet::from([first]);
         while let Ok(next) = reported.try_recv() {
             switches.insert(next);
         }
@@ -301,6 +317,11 @@ async fn show_status(programmers: Programmers, mut reported: mpsc::Receiver<Dpid
         let mut edits = Vec::new();
         for dpid in switches {
             let status = programmers.status(dpid);
+            if !status.connected && !is_known(&snapshot, dpid) {
+                edits.extend(forgotten(snapshot.schema, dpid));
+                marked.remove(&dpid);
+                continue;
+            }
             edits.extend(status.edits(snapshot.schema, dpid));
             let marked = marked.entry(dpid).or_default();
             edits.extend(object_edits(snapshot.schema, &snapshot, &status.failures, marked));

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::datastore::Limits as History;
 use crate::northbound::http::{LimitError, Limits, tls};
 use crate::observe::LogFormat;
+use crate::southbound::ovsdb::Overlay;
 
 /// Read when it is there, without being asked for.
 const DEFAULT_FILE: &str = "/etc/coeus/config.toml";
@@ -53,6 +54,12 @@ pub struct ServeOptions {
     /// Datapath of a bridge that we make: system or netdev [default: system]
     #[arg(long, env = "COEUS_DATAPATH_TYPE", value_name = "TYPE")]
     pub datapath_type: Option<String>,
+    /// What carries most networks between nodes [default: vxlan]
+    #[arg(long, env = "COEUS_OVERLAY", value_name = "TUNNEL")]
+    pub overlay: Option<Overlay>,
+    /// Whether nodes get a GRE port, for pods whose network-type is GRE [default: true]
+    #[arg(long, env = "COEUS_GRE", value_name = "BOOL")]
+    pub gre: Option<bool>,
     /// OpenFlow controller target written into switches [default: the address they reach OVSDB at]
     #[arg(long, env = "COEUS_CONTROLLER", value_name = "tcp:ADDRESS:PORT")]
     pub controller: Option<String>,
@@ -92,6 +99,8 @@ struct File {
     ovsdb_connect: Vec<String>,
     bridge: Option<String>,
     datapath_type: Option<String>,
+    overlay: Option<Overlay>,
+    gre: Option<bool>,
     controller: Option<String>,
     admin_password_file: Option<PathBuf>,
     history_revisions: Option<usize>,
@@ -114,6 +123,8 @@ pub struct Settings {
     pub ovsdb_connect: Vec<String>,
     pub bridge: String,
     pub datapath_type: String,
+    pub overlay: Overlay,
+    pub gre: bool,
     pub controller: Option<String>,
     pub admin_password: Option<String>,
     pub admin_password_file: Option<PathBuf>,
@@ -187,6 +198,8 @@ impl Settings {
             },
             bridge: or(options.bridge, file.bridge, "br-int"),
             datapath_type: or(options.datapath_type, file.datapath_type, "system"),
+            overlay: options.overlay.or(file.overlay).unwrap_or_default(),
+            gre: options.gre.or(file.gre).unwrap_or(true),
             controller: options.controller.or(file.controller),
             admin_password,
             admin_password_file: options.admin_password_file.or(file.admin_password_file),

@@ -52,8 +52,15 @@ pub enum Command {
     Pods(nouns::Listing),
     /// List services
     Services(nouns::Listing),
-    /// List switches and what they were told
+    /// List switches: whether they are there, and what they were told
     Nodes(nouns::Listing),
+    /// Take a node out of the network in one step: its switch, its pods and their leases
+    Leave(nouns::Leave),
+    /// Let a node that has left come back
+    Join {
+        /// The node by a name of its switch
+        node: String,
+    },
     /// List the revisions that are kept: what was written when, and by whom
     History {
         /// So many of the newest
@@ -132,6 +139,8 @@ pub fn run(connection: &Connection, command: &Command) -> Result<(), Failure> {
         Command::Pods(listing) => nouns::pods(&client, listing),
         Command::Services(listing) => nouns::services(&client, listing),
         Command::Nodes(listing) => nouns::nodes(&client, listing),
+        Command::Leave(leave) => nouns::leave(&client, leave),
+        Command::Join { node } => nouns::join(&client, node),
         Command::History { limit, all, output } => history::history(&client, *limit, *all, *output),
         Command::Diff { from, to, output } => history::diff(&client, *from, *to, *output),
         Command::Rollback { to, dry_run, output } => history::rollback(&client, *to, *dry_run, *output),

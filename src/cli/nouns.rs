@@ -1,8 +1,8 @@
 //! Pods, services and nodes as people think of them: tables made from several parts of the datastore.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::output::{Format, show};
+use super::output::{Format, print, show};
 use super::table::plain;
 use super::{Client, Failure, Table};
 
@@ -124,24 +124,104 @@ pub fn nodes(client: &Client, listing: &Listing) -> Result<(), Failure> {
         return Err(Failure::NotFound(format!("there is no switch {name}; `coeus nodes` lists all")));
     }
     show(&Value::Array(found), listing.output, |found| {
-        let mut table =
-            Table::new(["SWITCH", "CONNECTED", "FROM", "PROGRAMMED", "FLOWS", "GROUPS", "FOREIGN", "ERRORS"]);
-        for switch in found.as_array().into_iter().flatten() {
-            let cell = |name: &str| switch.get(name).map(plain).unwrap_or_default();
-            let errors = switch.get("error").and_then(Value::as_array).map_or(0, Vec::len).to_string();
-            table.row([
-                cell("dpid"),
-                cell("connected"),
-                cell("peer"),
-                cell("programmed-revision"),
-                cell("desired-flows"),
-                cell("desired-groups"),
-                cell("foreign-flows"),
-                errors,
-            ]);
+        node_table(found.as_array().map(Vec::as_slice).unwrap_or_default(), listing.output == Format::Wide)
+    })
+}
+
+/// Switches, each with whether both of its sessions are up, and if not, why.
+fn node_table(switches: &[Value], wide: bool) -> Table {
+    let mut table = if wide {
+        Table::new([
+            "SWITCH",
+            "OPENFLOW",
+            "OVSDB",
+            "LAST-SEEN",
+            "FROM",
+            "PROGRAMMED",
+            "FLOWS",
+            "GROUPS",
+            "FOREIGN",
+            "ERRORS",
+            "LOST",
+        ])
+    } else {
+        Table::new(["SWITCH", "OPENFLOW", "OVSDB", "LAST-SEEN", "PROGRAMMED", "FLOWS", "ERRORS", "LOST"])
+    };
+    for switch in switches {
+        let cell = |name: &str| switch.get(name).map(plain).unwrap_or_default();
+        let of = |session: &str, leaf: &str| {
+            switch.get(session).and_then(|session| session.get(leaf)).map(plain).unwrap_or_default()
+        };
+        let errors = switch.get("error").and_then(Value::as_array).map_or(0, Vec::len).to_string();
+        let up = |session: &str| match of(session, "connected").as_str() {
+            "true" => "up".to_owned(),
+            "false" => "down".to_owned(),
+            _ => "never".to_owned(),
+        };
+        let (openflow, ovsdb) = (up("openflow-session"), up("ovsdb-session"));
+        let seen = of("openflow-session", "last-seen").max(of("ovsdb-session", "last-seen"));
+        let lost = lost(switch);
+        let (dpid, programmed, flows) = (cell("dpid"), cell("programmed-revision"), cell("desired-flows"));
+        if wide {
+            let (groups, foreign) = (cell("desired-groups"), cell("foreign-flows"));
+            let from = cell("peer");
+            table.row([dpid, openflow, ovsdb, seen, from, programmed, flows, groups, foreign, errors, lost]);
+        } else {
+            table.row([dpid, openflow, ovsdb, seen, programmed, flows, errors, lost]);
+        }
+    }
+    table
+}
+
+/// Why the sessions that are down were lost.
+fn lost(switch: &Value) -> String {
+    let of = |(session, name): (&str, &str)| {
+        let session = switch.get(session)?;
+        if session.get("connected")?.as_bool()? {
+            return None;
+        }
+        Some(format!("{name}: {}", plain(session.get("last-loss")?.get("reason")?)))
+    };
+    let both = [("openflow-session", "OpenFlow"), ("ovsdb-session", "OVSDB")];
+    both.into_iter().filter_map(of).collect::<Vec<_>>().join("; ")
+}
+
+/// A node that leaves.
+#[derive(clap::Args, Debug, Clone)]
+pub struct Leave {
+    /// The node by any of its names: datapath id, openflow:N, tunnel address, Kubernetes uid or host name
+    pub node: String,
+    /// Keep the configuration of its pods
+    #[arg(long)]
+    pub keep_pods: bool,
+    /// Only say what would go
+    #[arg(long)]
+    pub dry_run: bool,
+    #[arg(short, long, value_enum, default_value = "table")]
+    pub output: Format,
+}
+
+/// `coeus leave`.
+pub fn leave(client: &Client, leave: &Leave) -> Result<(), Failure> {
+    let input = json!({ "node": leave.node, "keep-pods": leave.keep_pods, "dry-run": leave.dry_run });
+    let gone = client.call("coeus-node", "leave", input)?;
+    show(&gone, leave.output, |gone| {
+        let mut table = Table::new(["GONE", "NAME"]);
+        for (what, list) in
+            [("switch", "switch"), ("kubernetes node", "kubernetes-node"), ("pod", "pod"), ("lease", "lease")]
+        {
+            for name in gone.get(list).and_then(Value::as_array).into_iter().flatten() {
+                table.row([what.to_owned(), plain(name)]);
+            }
         }
         table
     })
+}
+
+/// `coeus join`.
+pub fn join(client: &Client, node: &str) -> Result<(), Failure> {
+    client.call("coeus-node", "join", json!({ "node": node }))?;
+    print(format!("{node} may come back; it is set up as soon as it is connected\n"))
 }
 
 /// The entries of a list in a container.
@@ -171,9 +251,19 @@ fn wanted(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+
+    #[test]
+    fn a_node_that_is_away_says_why_and_since_when() {
+        let switch = json!({"dpid": "000a", "ovsdb-session": {"connected": true, "last-seen": "2026-01-01T00:00:09Z"},
+            "openflow-session": {"connected": false, "last-seen": "2026-01-01T00:00:01Z",
+                "last-loss": {"time": "2026-01-01T00:00:02Z", "reason": "no answer to an echo request"}}});
+        let table = node_table(&[switch, json!({"dpid": "000b"})], false);
+        assert_eq!(table.rows[0][1..4], ["down", "up", "2026-01-01T00:00:09Z"]);
+        assert_eq!(table.rows[0][7], "OpenFlow: no answer to an echo request");
+        assert_eq!(table.rows[1][1..3], ["never", "never"]);
+        assert_eq!(node_table(&[], true).header.len(), 11);
+    }
 
     #[test]
     fn a_pod_is_programmed_once_its_switch_is_as_far() {

@@ -8,9 +8,10 @@ use smallvec::SmallVec;
 use super::claims::{Claim, Claims};
 use super::ids::{Allocator, IdKey, Ids, Pool, TUNNEL_LPORT_KEY};
 use super::interface::{Interface, InterfaceId};
-use super::rows::{Bridge, K8sNode, Lease, Network, Pod, Port, PortId, Row};
+use super::rows::{Beyond, Bridge, K8sNode, Lease, Network, Pod, Port, PortId, Row};
 use super::spans::{Elan, Switch, TunnelPort, Vpn};
 use super::touched::Touched;
+use super::underlay::{GRE_LPORT_KEY, uplink_lport_key};
 use crate::net::{Dpid, ElanTag, LportTag, OfPort, Vni, VpnId};
 use crate::schema::Text;
 
@@ -42,6 +43,10 @@ pub struct Model {
     pub(super) vpns_on: BTreeMap<Dpid, BTreeSet<Text>>,
     /// Logical port tag of all tunnel ports, while there are switches.
     pub(super) tunnel_lport: Option<LportTag>,
+    /// Logical port tags of the other ports that lead to other nodes, by their keys.
+    pub(super) uplink_lports: BTreeMap<Text, LportTag>,
+    /// How many switches have a port under each of these keys.
+    pub(super) uplink_uses: BTreeMap<Text, usize>,
     pub(super) ids: Ids,
 }
 
@@ -153,7 +158,7 @@ impl Model {
             work.touched.port_numbers.insert(number);
         }
         let iface = |port: Option<&Port>| port.and_then(|port| port.iface_id.clone());
-        let tunnel = |port: Option<&Port>| port.is_some_and(|port| port.is_tunnel);
+        let tunnel = |port: Option<&Port>| port.is_some_and(|port| port.beyond.is_some());
         let (was, is) = (iface(before.as_ref()), iface(after));
         if tunnel(before.as_ref()) || tunnel(after) {
             if tunnel(after) {
@@ -192,27 +197,27 @@ impl Model {
 
     /// Works out the switches whose bridge or tunnel port changed, and marks the interfaces they may hold.
     fn settle_switches(&mut self, allocator: &mut dyn Allocator, work: &mut Work) {
+        let mut doubtful = BTreeSet::new();
         for dpid in std::mem::take(&mut work.dirty_switches) {
-            let after = self.bridges_by_dpid.get(&dpid).and_then(|ids| self.bridges.get(ids.first()?)).map(
-                |bridge| {
-                    let first = PortId { node_id: bridge.node_id.clone(), name: "".into() };
-                    let tunnel =
-                        self.tunnel_ports.range(first..).next().filter(|id| id.node_id == bridge.node_id);
-                    let tunnel = tunnel.and_then(|id| self.ports.get(id));
-                    Switch {
-                        node_id: bridge.node_id.clone(),
-                        local_ip: bridge.local_ip,
-                        tunnel: tunnel
-                            .map(|port| TunnelPort { name: port.id.name.clone(), ofport: port.ofport }),
-                    }
-                },
-            );
+            let bridge = self.bridges_by_dpid.get(&dpid).and_then(|ids| self.bridges.get(ids.first()?));
+            let after = bridge.map(|bridge| self.switch_of(bridge));
             let before = replace(&mut self.switches, &dpid, after);
             let after = self.switches.get(&dpid);
             if before.as_ref() == after {
                 continue;
             }
             work.touched.switches.insert(dpid);
+            let was = before.as_ref().map(uplink_keys).unwrap_or_default();
+            let is = after.map(uplink_keys).unwrap_or_default();
+            for key in is.difference(&was) {
+                *self.uplink_uses.entry(key.clone()).or_default() += 1;
+            }
+            for key in was.difference(&is) {
+                if let Some(uses) = self.uplink_uses.get_mut(key) {
+                    *uses -= 1;
+                }
+                doubtful.insert(key.clone());
+            }
             for switch in [before.as_ref(), after].into_iter().flatten() {
                 for port in self.ports_of(&switch.node_id) {
                     work.touched.port_numbers.insert((switch.node_id.clone(), port.ofport));
@@ -223,6 +228,20 @@ impl Model {
             }
             work.dirty.extend(self.interfaces_on.get(&dpid).into_iter().flatten().cloned());
         }
+        for key in doubtful {
+            if self.uplink_uses.get(&key) == Some(&0) {
+                self.uplink_uses.remove(&key);
+                self.uplink_lports.remove(&key);
+                self.ids.leave(Pool::Interfaces, &key);
+            }
+        }
+        let lacking = self.uplink_uses.keys().filter(|key| !self.uplink_lports.contains_key(*key));
+        for key in lacking.cloned().collect::<Vec<_>>() {
+            if let Some(id) = self.ids.acquire(allocator, Pool::Interfaces, &key) {
+                self.uplink_lports.insert(key, LportTag(id));
+                work.touched.switches.extend(self.switches.keys());
+            }
+        }
         let key: Text = TUNNEL_LPORT_KEY.into();
         if self.needs(&(Pool::Interfaces, key.clone())) {
             if self.tunnel_lport.is_none() {
@@ -232,6 +251,35 @@ impl Model {
         } else if self.tunnel_lport.take().is_some() {
             self.ids.leave(Pool::Interfaces, &key);
         }
+    }
+
+    /// A switch as its bridge and that bridge's ports make it. Of several ports for one thing the first by name counts.
+    fn switch_of(&self, bridge: &Bridge) -> Switch {
+        let mut switch = Switch {
+            node_id: bridge.node_id.clone(),
+            local_ip: bridge.local_ip,
+            tunnel: None,
+            gre: None,
+            uplinks: BTreeMap::new(),
+        };
+        let first = PortId { node_id: bridge.node_id.clone(), name: "".into() };
+        for id in self.tunnel_ports.range(first..).take_while(|id| id.node_id == bridge.node_id) {
+            let Some(port) = self.ports.get(id) else { continue };
+            let tunnel = || TunnelPort { name: id.name.clone(), ofport: port.ofport };
+            match &port.beyond {
+                Some(Beyond::Tunnel) => {
+                    switch.tunnel.get_or_insert_with(tunnel);
+                }
+                Some(Beyond::Gre) => {
+                    switch.gre.get_or_insert_with(tunnel);
+                }
+                Some(Beyond::Physical(network)) => {
+                    switch.uplinks.entry(network.clone()).or_insert(port.ofport);
+                }
+                None => {}
+            }
+        }
+        switch
     }
 
     fn ports_of<'a>(&'a self, node_id: &'a Text) -> impl Iterator<Item = &'a Port> {
@@ -312,6 +360,7 @@ impl Model {
     fn needs(&self, (pool, key): &IdKey) -> bool {
         match pool {
             Pool::Interfaces if &**key == TUNNEL_LPORT_KEY => !self.switches.is_empty(),
+            Pool::Interfaces if self.uplink_uses.contains_key(key) => true,
             Pool::Interfaces => self.claims.owner(&Claim::Name(key.clone())).is_some(),
             Pool::Elan => self.elans.contains_key(key),
             Pool::Vpn => self.vpns.contains_key(key),
@@ -321,6 +370,12 @@ impl Model {
             }
         }
     }
+}
+
+/// Keys of the logical port tags that a switch's ports to other nodes carry, beside the tunnel's.
+fn uplink_keys(switch: &Switch) -> BTreeSet<Text> {
+    let gre = switch.gre.as_ref().map(|_| Text::from(GRE_LPORT_KEY));
+    switch.uplinks.keys().map(|network| uplink_lport_key(network)).chain(gre).collect()
 }
 
 /// Sets or removes an entry; answers what was there.

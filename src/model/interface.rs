@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
-use super::rows::{LINK_LOCAL_GATEWAY, NetworkType};
+use super::rows::LINK_LOCAL_GATEWAY;
 use super::status::Reason;
+use super::underlay::Segment;
 use crate::net::{Dpid, LportTag, MacAddr, OfPort};
 use crate::schema::Text;
 
@@ -57,7 +58,7 @@ pub struct Identity {
     /// `<namespace>`.
     pub vpn: Text,
     pub host: IpAddr,
-    pub network_type: NetworkType,
+    pub segment: Segment,
     /// Absent only while the pool of logical port tags is used up.
     pub lport: Option<LportTag>,
 }

@@ -21,7 +21,7 @@ impl Model {
     ) {
         let identity = |interface: &Interface| {
             let identity = interface.identity.as_ref()?;
-            Some((identity.elan.clone(), identity.vpn.clone(), identity.network_type))
+            Some((identity.elan.clone(), identity.vpn.clone(), identity.segment.clone()))
         };
         let place = |interface: &Interface| {
             let (identity, lport, attachment) = interface.plugged()?;
@@ -76,9 +76,9 @@ impl Model {
             work.touched.vpns.insert(identity.vpn.clone());
         }
         if let Some(elan) = self.elans.get_mut(&identity.elan) {
-            let shown = elan.interfaces.values().next().copied();
-            elan.interfaces.insert(interface.id.clone(), identity.network_type);
-            if elan.interfaces.values().next().copied() != shown {
+            let (shown, new) = (elan.segment(), elan.interfaces.is_empty());
+            elan.interfaces.insert(interface.id.clone(), identity.segment.clone());
+            if new || elan.segment() != shown {
                 work.touched.elans.insert(identity.elan.clone());
             }
         }
@@ -115,9 +115,9 @@ impl Model {
         if new.is_none_or(|new| new.elan != old.elan)
             && let Some(elan) = self.elans.get_mut(&old.elan)
         {
-            let shown = elan.interfaces.values().next().copied();
+            let shown = elan.segment();
             elan.interfaces.remove(&before.id);
-            if elan.interfaces.values().next().copied() != shown {
+            if elan.interfaces.is_empty() || elan.segment() != shown {
                 work.touched.elans.insert(old.elan.clone());
             }
             if elan.interfaces.is_empty() {

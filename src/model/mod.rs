@@ -20,7 +20,9 @@ mod resolve;
 mod rows;
 mod spans;
 mod status;
+mod systems;
 mod touched;
+mod underlay;
 mod view;
 
 pub use apply::Model;
@@ -29,12 +31,14 @@ pub use conflict::Conflict;
 pub use ids::{Allocator, FIRST_VPN_ID, IdKey, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
 pub use interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
 pub use names::identity;
-pub use read::Reader;
+pub use read::{PHYSICAL_NETWORK, Reader};
 pub use rows::{
-    AllocationPool, Bridge, K8sNode, LINK_LOCAL_GATEWAY, Lease, Network, NetworkType, Pod, PodInterface,
-    Port, PortId, Row,
+    AllocationPool, Beyond, Bridge, K8sNode, LINK_LOCAL_GATEWAY, Lease, Network, NetworkType, Pod,
+    PodInterface, Port, PortId, Row,
 };
 pub use spans::{CHUNK_BITS, Chunk, Elan, Switch, TunnelPort, Vpn, gateway_mac};
 pub use status::Reason;
+pub use systems::{System, Systems};
 pub use touched::Touched;
+pub use underlay::{GRE_LPORT_KEY, Segment, Uplink, uplink_lport_key};
 pub use view::Remote;

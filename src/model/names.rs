@@ -26,6 +26,7 @@ pub struct PodNames {
     pub secondary_ip_address: SchemaId,
     pub network_id: SchemaId,
     pub network_type: SchemaId,
+    pub segmentation_id: SchemaId,
 }
 
 /// `/k8s-node:k8s-nodes-info/k8s-nodes`.
@@ -76,6 +77,9 @@ pub struct TopologyNames {
     pub option_value: SchemaId,
     /// `ovsdb:interface-type-vxlan`.
     pub vxlan: Option<IdentityId>,
+    pub geneve: Option<IdentityId>,
+    pub gre: Option<IdentityId>,
+    pub patch: Option<IdentityId>,
 }
 
 impl Names {
@@ -102,6 +106,7 @@ impl Names {
                 secondary_ip_address: pod("/interface/coeus-pod:secondary-ip-address"),
                 network_id: pod("/interface/network-id"),
                 network_type: pod("/interface/network-type"),
+                segmentation_id: pod("/interface/segmentation-id"),
             },
             node: NodeNames {
                 k8s_nodes_info: id("/k8s-node:k8s-nodes-info"),
@@ -139,6 +144,9 @@ impl Names {
                 options: port("/ovsdb:options"),
                 option_value: port("/ovsdb:options/value"),
                 vxlan: identity(schema, "ovsdb", "interface-type-vxlan"),
+                geneve: identity(schema, "ovsdb", "interface-type-geneve"),
+                gre: identity(schema, "ovsdb", "interface-type-gre"),
+                patch: identity(schema, "ovsdb", "interface-type-patch"),
             },
         }
     }

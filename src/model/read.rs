@@ -8,15 +8,17 @@ use ipnetwork::IpNetwork;
 
 use super::names::{Names, PodNames};
 use super::rows::{
-    AllocationPool, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId, Row,
-    usable_v4,
+    AllocationPool, Beyond, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId,
+    Row, usable_v4,
 };
 use crate::datastore::{Change, Snapshot, Store};
 use crate::net::{MacAddr, OfPort};
-use crate::schema::{DataPath, Fields, Key, Node, Schema, SchemaId, Text, Value};
+use crate::schema::{DataPath, Fields, IdentityId, Key, Node, Schema, SchemaId, Text, Value};
 
 /// The topology that OVSDB writes. Source: OpenDaylight ovsdb.
 pub const OVSDB_TOPOLOGY: &str = "ovsdb:1";
+/// The external id by which a patch port says which physical network it leads to.
+pub const PHYSICAL_NETWORK: &str = "coeus-physical-network";
 /// The bridge pods are plugged into. Source: netvirt, `ovsdb` container references.
 pub const INTEGRATION_BRIDGE: &str = "br-int";
 /// `state` of a lease: bound. Source: coeus-dhcp.
@@ -205,6 +207,10 @@ fn pod(names: &Names, uid: &Text, fields: &Fields) -> Pod {
             Some(Value::Enum(3)) => NetworkType::Gre,
             _ => NetworkType::Vxlan,
         },
+        segmentation_id: fields
+            .leaf(names.segmentation_id)
+            .and_then(Value::as_uint)
+            .and_then(|id| u32::try_from(id).ok()),
     });
     let mut interfaces: Vec<_> = interfaces.collect();
     interfaces.sort_by(|a, b| a.uid.cmp(&b.uid));
@@ -284,14 +290,27 @@ fn port(names: &Names, snapshot: &Snapshot, id: &PortId) -> Option<Port> {
         fields.list(names.external_ids)?.get(&Key::text(key))?.shared_text(names.external_id_value)
     };
     let option = |key: &str| fields.list(names.options)?.get(&Key::text(key))?.text(names.option_value);
-    let vxlan =
-        matches!(fields.leaf(names.interface_type), Some(Value::Identity(id)) if Some(*id) == names.vxlan);
+    let kind = match fields.leaf(names.interface_type) {
+        Some(Value::Identity(id)) => Some(*id),
+        _ => None,
+    };
+    let is = |named: Option<IdentityId>| kind.is_some() && kind == named;
+    let flow_based = option("remote_ip") == Some("flow");
+    let beyond = if flow_based && (is(names.vxlan) || is(names.geneve)) {
+        Some(Beyond::Tunnel)
+    } else if flow_based && is(names.gre) {
+        Some(Beyond::Gre)
+    } else if is(names.patch) {
+        external_id(PHYSICAL_NETWORK).map(|network| Beyond::Physical(network.clone()))
+    } else {
+        None
+    };
     Some(Port {
         id: id.clone(),
         ofport: OfPort(u32::try_from(ofport).ok()?),
         iface_id: external_id("iface-id").filter(|text| !text.is_empty()).cloned(),
         attached_mac: external_id("attached-mac").and_then(|text| unicast(text)),
-        is_tunnel: vxlan && option("remote_ip") == Some("flow"),
+        beyond,
     })
 }
 

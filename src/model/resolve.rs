@@ -11,6 +11,7 @@ use super::ids::{Allocator, Pool};
 use super::interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
 use super::rows::{LINK_LOCAL_GATEWAY, Network, Pod, PodInterface, Port, usable};
 use super::status::Reason;
+use super::underlay::Segment;
 use crate::net::{Dpid, LportTag};
 use crate::schema::Text;
 
@@ -174,7 +175,8 @@ impl Model {
             interface.pending.push(Reason::NoAddress);
         }
         interface.addresses = addresses.into();
-        interface.identity = Some(Identity { name, elan, vpn, host, network_type: row.network_type, lport });
+        let segment = Segment::of(row);
+        interface.identity = Some(Identity { name, elan, vpn, host, segment, lport });
         Draft { interface, claims }
     }
 

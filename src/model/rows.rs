@@ -1,5 +1,6 @@
 //! The rows as they are written: one struct for each kind of list entry that matters to forwarding.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnetwork::IpNetwork;
@@ -32,9 +33,10 @@ pub struct PodInterface {
     pub addresses: Box<[IpAddr]>,
     pub network_id: Option<Text>,
     pub network_type: NetworkType,
+    pub segmentation_id: Option<u32>,
 }
 
-/// `network-type` of a pod interface. All are carried by VXLAN; the ELAN shows what was asked for.
+/// `network-type` of a pod interface: what carries its frames to other switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum NetworkType {
     Flat,
@@ -42,6 +44,28 @@ pub enum NetworkType {
     #[default]
     Vxlan,
     Gre,
+}
+
+impl fmt::Display for NetworkType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NetworkType::Flat => "FLAT",
+            NetworkType::Vlan => "VLAN",
+            NetworkType::Vxlan => "VXLAN",
+            NetworkType::Gre => "GRE",
+        })
+    }
+}
+
+/// Where a port of an integration bridge leads, if not to a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// A VXLAN or Geneve port with `options:remote_ip=flow`: the one tunnel port of its switch for most networks.
+    Tunnel,
+    /// The same for GRE.
+    Gre,
+    /// A patch port to the bridge of a physical network: `external_ids:coeus-physical-network`.
+    Physical(Text),
 }
 
 /// `/k8s-node:k8s-nodes-info/k8s-nodes[uid]`.
@@ -105,8 +129,7 @@ pub struct Port {
     pub iface_id: Option<Text>,
     /// `external_ids:attached-mac`.
     pub attached_mac: Option<MacAddr>,
-    /// A VXLAN port with `options:remote_ip=flow`: the one tunnel port of its switch.
-    pub is_tunnel: bool,
+    pub beyond: Option<Beyond>,
 }
 
 /// A row as it is now, under its key; `None` where it is gone or says nothing that matters.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ids::FIRST_VPN_ID;
 use super::interface::InterfaceId;
-use super::rows::NetworkType;
+use super::underlay::Segment;
 use crate::net::{Dpid, ElanTag, LportTag, MacAddr, OfPort, Vni, VpnId};
 use crate::schema::Text;
 
@@ -19,8 +19,8 @@ pub struct Elan {
     pub tag: Option<ElanTag>,
     /// Absent only while the pool of VNIs is used up.
     pub vni: Option<Vni>,
-    /// With the network type each asks for; the first one's type is shown.
-    pub interfaces: BTreeMap<InterfaceId, NetworkType>,
+    /// With what each asks for; the first one decides.
+    pub interfaces: BTreeMap<InterfaceId, Segment>,
     /// Attached interfaces by switch and logical port tag.
     pub members: BTreeMap<Dpid, BTreeMap<LportTag, InterfaceId>>,
 }
@@ -43,15 +43,19 @@ pub struct Vpn {
     pub members: BTreeMap<Dpid, usize>,
 }
 
-/// A switch: its integration bridge and tunnel port.
+/// A switch: its integration bridge and the ports that lead to other nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
     pub node_id: Text,
     pub local_ip: Option<std::net::Ipv4Addr>,
     pub tunnel: Option<TunnelPort>,
+    /// For networks that ask for GRE.
+    pub gre: Option<TunnelPort>,
+    /// Ports to physical networks, by the network's name.
+    pub uplinks: BTreeMap<Text, OfPort>,
 }
 
-/// The flow-based VXLAN port of a switch.
+/// A flow-based tunnel port of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelPort {
     pub name: Text,

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::rows::NetworkType;
 use crate::net::{Dpid, MacAddr};
 use crate::schema::Text;
 
@@ -44,6 +45,26 @@ pub enum Reason {
     NoTunnelAddress(Dpid),
     #[error("switch {0} has no tunnel port yet, so other nodes cannot be reached")]
     NoTunnelPort(Dpid),
+    #[error(
+        "switch {0} leads to no physical network: set other_config:provider_mappings=NETWORK:BRIDGE in its \
+         Open_vSwitch table, with a bridge that exists"
+    )]
+    NoPhysicalNetwork(Dpid),
+    #[error("switch {0} leads to several physical networks ({1}): name one in network-id")]
+    SeveralPhysicalNetworks(Dpid, Text),
+    #[error("segmentation-id {0} is no VLAN: 1 to 4094")]
+    BadVlan(u32),
+    #[error("physical network {network}, VLAN {vlan} (0: untagged) belongs to ELAN {owner} on this switch")]
+    SegmentTaken { network: Text, vlan: u16, owner: Text },
+    #[error(
+        "switch {0} has no GRE port: Open vSwitch there could not make one (column error of its Interface table), \
+         or GRE is switched off"
+    )]
+    NoGrePort(Dpid),
+    #[error(
+        "ELAN {elan} is a network of type {kind}, as its first interface asks for; this one asks for something else"
+    )]
+    OtherNetworkType { elan: Text, kind: NetworkType },
     #[error("more than one port has external_ids:iface-id={name}; that of switch {switch} is used")]
     SeveralPorts { name: Text, switch: Dpid },
 }

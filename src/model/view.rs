@@ -8,6 +8,7 @@ use super::claims::Claim;
 use super::interface::{Interface, InterfaceId};
 use super::rows::Pod;
 use super::spans::{Elan, Switch, TunnelPort, Vpn};
+use super::underlay::{GRE_LPORT_KEY, uplink_lport_key};
 use crate::net::{Dpid, LportTag, OfPort};
 use crate::schema::Text;
 
@@ -86,6 +87,19 @@ impl Model {
     /// The tunnel port of a switch and its logical port tag.
     pub fn tunnel(&self, dpid: Dpid) -> Option<(LportTag, &TunnelPort)> {
         Some((self.tunnel_lport?, self.switches.get(&dpid)?.tunnel.as_ref()?))
+    }
+
+    /// The GRE port of a switch and its logical port tag.
+    pub fn gre(&self, dpid: Dpid) -> Option<(LportTag, &TunnelPort)> {
+        Some((*self.uplink_lports.get(GRE_LPORT_KEY)?, self.switches.get(&dpid)?.gre.as_ref()?))
+    }
+
+    /// The ports of a switch to physical networks: the network, logical port tag and number.
+    pub fn uplinks(&self, dpid: Dpid) -> impl Iterator<Item = (&Text, LportTag, OfPort)> {
+        let ports = self.switches.get(&dpid).into_iter().flat_map(|switch| &switch.uplinks);
+        ports.filter_map(|(network, ofport)| {
+            Some((network, *self.uplink_lports.get(&uplink_lport_key(network))?, *ofport))
+        })
     }
 
     /// The port of a switch that has this number, and the switch. Of two (for a moment) the first by name.

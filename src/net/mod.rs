@@ -1,9 +1,11 @@
-//! Addresses and identifiers: values that cannot be wrong once built.
+//! Addresses, identifiers and times: values that cannot be wrong once built.
 
 mod ids;
 mod mac;
 mod mtu;
+mod time;
 
+pub use self::time::timestamp;
 pub use ids::{Dpid, ElanTag, LportTag, OfPort, ParseDpidError, Vni, VpnId};
 pub use mac::{MacAddr, ParseMacError};
 pub use mtu::POD_MTU;

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use openflow_rs::{Action, Field, Subfield};
 
+use super::matches::TAGGED;
 use super::{Metadata, Table};
 use crate::net::{LportTag, MacAddr, OfPort, Vni};
 
@@ -14,6 +15,16 @@ fn whole(field: Field) -> Subfield {
 /// Leave through a logical port: table 220 finds it in reg6.
 pub fn egress_to(tag: LportTag) -> Action {
     Action::load(whole(Field::Reg6), u64::from(tag.0) << 8)
+}
+
+/// A frame gets a VLAN tag (IEEE 802.1Q) with this id.
+pub fn tag_vlan(id: u16) -> [Action; 2] {
+    [Action::PushVlan(0x8100), Action::set_field(Field::VlanVid, TAGGED | id)]
+}
+
+/// A frame loses its outermost VLAN tag.
+pub fn pop_vlan() -> Action {
+    Action::PopVlan
 }
 
 /// Go through another table and come back.

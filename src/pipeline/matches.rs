@@ -7,6 +7,9 @@ use openflow_rs::{Field, MatchField};
 use super::Metadata;
 use crate::net::{ElanTag, LportTag, MacAddr, OfPort, Vni, VpnId};
 
+/// A VLAN tag is there. Source: OpenFlow 1.3, OFPVID_PRESENT.
+pub(super) const TAGGED: u16 = 0x1000;
+
 fn metadata(part: Metadata) -> MatchField {
     MatchField::masked(Field::Metadata, part.value, part.mask)
 }
@@ -18,6 +21,11 @@ pub fn in_port(port: OfPort) -> MatchField {
 /// Frames without a VLAN tag.
 pub fn untagged() -> MatchField {
     MatchField::exact(Field::VlanVid, 0_u16)
+}
+
+/// Frames with this VLAN id (IEEE 802.1Q).
+pub fn vlan(id: u16) -> MatchField {
+    MatchField::exact(Field::VlanVid, TAGGED | id)
 }
 
 /// The logical port a packet came from.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
 use openflow_rs::{
@@ -114,7 +114,18 @@ impl Programmers {
     }
 
     pub fn status(&self, dpid: Dpid) -> Status {
-        locked(&self.slot(dpid).status).clone()
+        let slot = self.slot(dpid);
+        let mut status = locked(&slot.status).clone();
+        if let Some(session) = &*locked(&slot.session) {
+            status.last_seen = Some(session.heard());
+        }
+        status
+    }
+
+    /// Switches with a session.
+    pub fn live(&self) -> Vec<Dpid> {
+        let slots = locked(&self.inner.slots);
+        slots.values().filter(|slot| locked(&slot.session).is_some()).map(|slot| slot.dpid).collect()
     }
 
     pub fn switches(&self) -> Vec<Dpid> {
@@ -203,13 +214,14 @@ impl Task {
         self.report(|status, task| {
             status.connected = true;
             status.connects += 1;
+            status.since = Some(SystemTime::now());
             status.peer.clone_from(&task.peer);
         });
         let end = match self.serve().await {
             Ok(()) => "stopped".to_owned(),
             Err(end) => end.to_string(),
         };
-        info!(switch = %dpid, reason = end, "switch left");
+        info!(switch = %dpid, reason = end, "switch lost");
         // A newer session may have taken the slot over already; both locks, so that it cannot do so in between.
         let mut desired = locked(&self.slot.desired);
         if self.is_current() {
@@ -217,7 +229,13 @@ impl Task {
             desired.listening = false;
             desired.pending = Delta::default();
             drop(desired);
-            self.report(|status, _| status.connected = false);
+            self.report(|status, task| {
+                let now = SystemTime::now();
+                status.connected = false;
+                status.since = Some(now);
+                status.last_seen = Some(task.session.heard());
+                status.lost = Some((now, end));
+            });
         }
     }
 

@@ -11,4 +11,4 @@ mod warm;
 
 pub use actor::Programmers;
 pub use diff::{Actual, Item, ItemId, plan, plan_delta};
-pub use report::{Failure, Status, object_edits};
+pub use report::{Failure, Status, forgotten, is_known, object_edits};

@@ -1,10 +1,12 @@
 //! What a programmer can say of its switch, and how that looks in the datastore.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::datastore::{Edit, Snapshot, Store};
-use crate::net::Dpid;
+use crate::net::{Dpid, timestamp};
 use crate::schema::{DataPath, Fields, Key, List, Node, Schema, Value, Values, lexical};
 
 /// Something that a switch refused and that is still wanted.
@@ -23,6 +25,11 @@ pub struct Failure {
 pub struct Status {
     pub connected: bool,
     pub peer: String,
+    /// When it connected or was lost.
+    pub since: Option<SystemTime>,
+    pub last_seen: Option<SystemTime>,
+    /// When and why it was lost last.
+    pub lost: Option<(SystemTime, String)>,
     /// The switch has confirmed everything up to this revision.
     pub programmed: u64,
     pub flows: usize,
@@ -66,7 +73,9 @@ impl Status {
         if !self.peer.is_empty() {
             fields.push((leaf("peer"), Value::text(&self.peer)));
         }
-        let node = Fields::of(fields.into_iter().map(|(id, value)| (id, Node::Leaf(value))).collect());
+        let mut fields: Vec<_> = fields.into_iter().map(|(id, value)| (id, Node::Leaf(value))).collect();
+        fields.push((leaf("openflow-session"), self.session(schema)));
+        let node = Fields::of(fields);
         let errors = path.clone().child(leaf("error"));
         let mut edits = vec![
             Edit::merge(Store::Operational, path, node.into()),
@@ -87,8 +96,74 @@ impl Status {
             let list = List::of(schema, leaf("error"), entries);
             edits.push(Edit::put(Store::Operational, errors, Node::List(list)));
         }
+        edits.extend(self.inventory(schema, dpid));
         edits
     }
+
+    /// `openflow-session`: whether the switch is there, since when, and why it was lost.
+    fn session(&self, schema: &Schema) -> Node {
+        const SESSION: &str = "/coeus-status:switches/switch/openflow-session";
+        let leaf = |name: &str| schema.resolve(&format!("{SESSION}/{name}"));
+        let time = |time: SystemTime| Node::Leaf(Value::text(timestamp(time)));
+        let mut fields = vec![(leaf("connected"), Node::Leaf(Value::Bool(self.connected)))];
+        if !self.peer.is_empty() {
+            fields.push((leaf("peer"), Node::Leaf(Value::text(&self.peer))));
+        }
+        fields.extend(self.since.map(|since| (leaf("since"), time(since))));
+        fields.extend(self.last_seen.map(|seen| (leaf("last-seen"), time(seen))));
+        if let Some((at, reason)) = &self.lost {
+            let loss = vec![
+                (leaf("last-loss/time"), time(*at)),
+                (leaf("last-loss/reason"), Node::Leaf(Value::text(reason))),
+            ];
+            fields.push((leaf("last-loss"), Fields::of(loss).into()));
+        }
+        Fields::of(fields).into()
+    }
+
+    /// OpenDaylight's inventory says from where a switch that is connected speaks OpenFlow.
+    fn inventory(&self, schema: &Schema, dpid: Dpid) -> Vec<Edit> {
+        const NODE: &str = "/opendaylight-inventory:nodes/node";
+        let leaf = |name: &str| schema.resolve(&format!("{NODE}/{name}"));
+        let id = dpid.node_id();
+        let path = DataPath::root()
+            .child(schema.resolve("/opendaylight-inventory:nodes"))
+            .entry(schema.resolve(NODE), Key::text(&id));
+        let (address, port) =
+            (leaf("flow-node-inventory:ip-address"), leaf("flow-node-inventory:port-number"));
+        let peer: Option<SocketAddr> = self.peer.parse().ok().filter(|_| self.connected);
+        let Some(peer) = peer else {
+            return [address, port]
+                .map(|leaf| Edit::remove(Store::Operational, path.clone().child(leaf)))
+                .into();
+        };
+        let fields = vec![
+            (leaf("id"), Node::Leaf(Value::text(id))),
+            (address, Node::Leaf(Value::text(peer.ip().to_string()))),
+            (port, Node::Leaf(Value::Uint(peer.port().into()))),
+        ];
+        vec![Edit::merge(Store::Operational, path, Fields::of(fields).into())]
+    }
+}
+
+/// The edits after which a switch is as if it had never connected.
+pub fn forgotten(schema: &Schema, dpid: Dpid) -> Vec<Edit> {
+    let entry = |top: &str, list: &str, key: String| {
+        let path = DataPath::root().child(schema.resolve(top));
+        Edit::remove(Store::Operational, path.entry(schema.resolve(&format!("{top}/{list}")), Key::text(key)))
+    };
+    vec![
+        entry("/coeus-status:switches", "switch", dpid.to_string()),
+        entry("/opendaylight-inventory:nodes", "node", dpid.node_id()),
+    ]
+}
+
+/// Whether the model has the switch: its database told of it, and it has not left.
+pub fn is_known(snapshot: &Snapshot, dpid: Dpid) -> bool {
+    const SWITCH: &str = "/odl-interface-meta:dpn-to-interface-list/dpn-to-interface";
+    let top = DataPath::root().child(snapshot.schema.resolve("/odl-interface-meta:dpn-to-interface-list"));
+    let path = top.entry(snapshot.schema.resolve(SWITCH), Key::one(Value::Uint(dpid.0)));
+    snapshot.read(Store::Operational, &path).is_some()
 }
 
 /// Marks the objects whose flows a switch refused, and clears the mark of those that are well again. `marked` remembers which.

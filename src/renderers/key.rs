@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -57,6 +58,33 @@ pub(super) fn elans_respanned<'a>(touched: &'a Touched, model: &'a Model) -> imp
 pub(super) fn vpns_respanned<'a>(touched: &'a Touched, model: &'a Model) -> impl Iterator<Item = &'a Text> {
     let spans = touched.vpn_spans.iter().map(|(name, _)| name);
     spans.chain(&touched.vpns).chain(touched.switches.iter().flat_map(|dpid| model.vpns_on(*dpid)))
+}
+
+/// ELANs of other kinds than VXLAN, with their interfaces, on the switches where something changed that they may share: a
+/// port to a physical network, or a place in it.
+pub(super) fn underlay_neighbours(touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    let changed = touched.elans.iter().flat_map(|name| switches_of(name, model));
+    let spans = touched.elan_spans.iter().map(|(_, dpid)| dpid);
+    let switches: BTreeSet<Dpid> = changed.chain(spans).chain(&touched.switches).copied().collect();
+    for dpid in switches {
+        for name in model.elans_on(dpid).filter(|name| !model.is_overlay(name)) {
+            keys.push(Key::ElanOnSwitch(name.clone(), dpid));
+            let members = model.elan(name).and_then(|elan| elan.members.get(&dpid));
+            keys.extend(
+                members.into_iter().flat_map(|members| members.values().cloned().map(Key::Interface)),
+            );
+        }
+    }
+    for name in &touched.elans {
+        interfaces_of_elan(name, model, keys);
+        keys.extend(switches_of(name, model).map(|dpid| Key::ElanOnSwitch(name.clone(), *dpid)));
+    }
+    keys.extend(touched.elan_spans.iter().cloned().map(|(name, dpid)| Key::ElanOnSwitch(name, dpid)));
+}
+
+/// The switches that an ELAN has attached interfaces on.
+fn switches_of<'a>(name: &str, model: &'a Model) -> impl Iterator<Item = &'a Dpid> + use<'a> {
+    model.elan(name).into_iter().flat_map(|elan| elan.members.keys())
 }
 
 /// All interfaces of an ELAN.

@@ -9,8 +9,8 @@ use super::difference::Changes;
 use super::workshop::Workshop;
 use crate::datastore::Store;
 use crate::model::{
-    AllocationPool, Allocator, Bridge, InterfaceId, K8sNode, Lease, Network, NetworkType, Pod, PodInterface,
-    Pool, Port, PortId, Reason, Row,
+    AllocationPool, Allocator, Beyond, Bridge, InterfaceId, K8sNode, Lease, Network, NetworkType, Pod,
+    PodInterface, Pool, Port, PortId, Reason, Row,
 };
 use crate::net::{Dpid, MacAddr, OfPort};
 use crate::pipeline::{Delta, SwitchTables};
@@ -166,8 +166,13 @@ pub fn node_id(node: u64) -> Text {
 /// A switch with a tunnel port numbered 1.
 pub fn switch(node: u64) -> [Row; 2] {
     let tunnel = PortId { node_id: node_id(node), name: "tun0".into() };
-    let port =
-        Port { id: tunnel.clone(), ofport: OfPort(1), iface_id: None, attached_mac: None, is_tunnel: true };
+    let port = Port {
+        id: tunnel.clone(),
+        ofport: OfPort(1),
+        iface_id: None,
+        attached_mac: None,
+        beyond: Some(Beyond::Tunnel),
+    };
     [bridge(node, Some(host(node))), Row::Port(tunnel, Some(port))]
 }
 
@@ -182,6 +187,7 @@ pub fn pod(name: &str, namespace: &str, node: u64, address: Option<&str>) -> Row
         addresses: address.iter().map(|address| address.parse().unwrap()).collect(),
         network_id: None,
         network_type: NetworkType::Vxlan,
+        segmentation_id: None,
     };
     let pod = Pod {
         uid: name.into(),
@@ -214,7 +220,7 @@ pub fn port(node: u64, iface: &str, ofport: u32) -> Row {
         ofport: OfPort(ofport),
         iface_id: Some(iface.into()),
         attached_mac: Some(mac(node, ofport)),
-        is_tunnel: false,
+        beyond: None,
     };
     Row::Port(id, Some(port))
 }
@@ -230,6 +236,38 @@ fn port_id(node: u64, iface: &str) -> PortId {
 pub fn mac(node: u64, ofport: u32) -> MacAddr {
     let [_, _, high, low] = ofport.to_be_bytes();
     MacAddr([0x0a, 0, 0, u8::try_from(node).unwrap(), high, low])
+}
+
+/// Of a switch, the port to a physical network.
+pub fn uplink(node: u64, network: &str, ofport: u32) -> Row {
+    beyond(node, &format!("patch-{network}"), ofport, Beyond::Physical(network.into()))
+}
+
+/// Of a switch, the GRE port.
+pub fn gre(node: u64, ofport: u32) -> Row {
+    beyond(node, "gre0", ofport, Beyond::Gre)
+}
+
+fn beyond(node: u64, name: &str, ofport: u32, beyond: Beyond) -> Row {
+    let id = PortId { node_id: node_id(node), name: name.into() };
+    let port = Port {
+        id: id.clone(),
+        ofport: OfPort(ofport),
+        iface_id: None,
+        attached_mac: None,
+        beyond: Some(beyond),
+    };
+    Row::Port(id, Some(port))
+}
+
+/// The same pod on a network of this kind.
+pub fn on(kind: NetworkType, id: Option<u32>, network: Option<&str>, row: Row) -> Row {
+    let Row::Pod(uid, Some(mut pod)) = row else { unreachable!() };
+    for interface in &mut pod.interfaces {
+        (interface.network_type, interface.segmentation_id) = (kind, id);
+        interface.network_id = network.map(Into::into);
+    }
+    Row::Pod(uid, Some(pod))
 }
 
 /// A pool for a network.

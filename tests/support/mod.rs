@@ -71,7 +71,12 @@ impl Server {
 
     /// A server with the renderers behind it.
     pub fn network() -> Server {
-        let engine = coeus::renderers::Engine::new(builtin(), Box::new(|_, _| {}));
+        Server::network_with(Box::new(|_, _| {}))
+    }
+
+    /// The same; `sink` hears what changes on the switches.
+    pub fn network_with(sink: coeus::renderers::Sink) -> Server {
+        let engine = coeus::renderers::Engine::new(builtin(), sink);
         let mut operations = Operations::default();
         coeus::northbound::rpcs::register(builtin(), &mut operations);
         Server::with_engine(builtin(), Box::new(engine), operations, events::Limits::default())

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::history::timestamp;
 use crate::datastore::{Entry, History, Kind, Store};
+use crate::net::timestamp;
 use crate::schema::{DataPath, Schema};
 
 /// The kept revision that last changed what stands at a path; none if that was before everything that is kept.

@@ -2,11 +2,10 @@
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use super::{Asked, no_revision, plan};
 use crate::datastore::{DatastoreError, Edit, Kind, Revision, Snapshot, Store, Transaction, edits_between};
+use crate::net::timestamp;
 use crate::northbound::restconf::{Problem, Problems};
 use crate::revisions::confirm::{self, Pending};
 use crate::revisions::{actor, patch::yang_patch};
@@ -47,15 +46,6 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Passing => "passing",
         Kind::Base => "base",
     }
-}
-
-/// RFC 3339, in UTC.
-pub fn timestamp(time: std::time::SystemTime) -> String {
-    OffsetDateTime::from(time)
-        .replace_nanosecond(0)
-        .ok()
-        .and_then(|time| time.format(&Rfc3339).ok())
-        .unwrap_or_default()
 }
 
 fn between(from: &Snapshot, to: &Snapshot) -> Vec<Edit> {

@@ -1,8 +1,9 @@
-//! Our own RPCs: time machine, plan and explain.
+//! Our own RPCs: time machine, plan and explain; nodes that leave and join.
 
 mod behind;
 mod explain;
 mod history;
+mod node;
 pub mod plan;
 
 use std::future::Future;
@@ -24,6 +25,8 @@ pub fn register(schema: &Schema, operations: &mut Operations) {
     on(schema, operations, "coeus-explain", "flow", explain::flow);
     on(schema, operations, "coeus-explain", "object", explain::object);
     on(schema, operations, "coeus-explain", "impact", explain::impact);
+    on(schema, operations, "coeus-node", "leave", node::leave);
+    on(schema, operations, "coeus-node", "join", node::join);
 }
 
 /// What is asked, as JSON: the input's members.

@@ -13,6 +13,8 @@ const REQUEST: u16 = 100;
 const OWN: u16 = 110;
 /// An answer with the pod's own MAC, within its ELAN: beats the proxy.
 const IN_ELAN: u16 = 105;
+/// On a physical network all others are outside: beats [`ROUTED`].
+const ON_THE_WIRE: u16 = 102;
 /// An answer with the gateway's MAC, for the gateway or for a pod of another ELAN.
 const ROUTED: u16 = 100;
 
@@ -43,6 +45,16 @@ pub(super) fn answer_in_elan(elan: ElanTag, address: Ipv4Addr, mac: MacAddr, own
         .matching(arp_request())
         .then(answer_arp(mac, address))
         .then([egress_to_sender(), resubmit(EGRESS_DISPATCHER)])
+        .owned_by(owner)
+}
+
+/// Somebody on a physical network asks for somebody who is not of the ELAN: the network answers.
+pub(super) fn on_the_wire(elan: ElanTag, owner: &Owned) -> Flow {
+    Flow::table(ARP_RESPONDER)
+        .priority(ON_THE_WIRE)
+        .matching([elan_tag(elan)])
+        .matching(arp_request())
+        .then([resubmit(ELAN_BASE)])
         .owned_by(owner)
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A request goes from 43 to 81. There the switch answers for the gateway and for every pod of the asker's VPN: with
 //! the pod's own MAC within its ELAN, with the gateway's MAC otherwise (proxy: the packet will be routed). A pod that
-//! asks for its own address hears no answer, so that duplicate detection works. What nobody answers is flooded.
+//! asks for its own address hears no answer, so that duplicate detection works. What nobody answers is flooded. On a
+//! physical network (FLAT, VLAN) the switch answers for pods of the ELAN alone: the gateway and all others are outside.
 
 mod flows;
 
@@ -10,7 +11,7 @@ use std::net::IpAddr;
 
 use super::key::{
     elans_respanned, gateways_of_vpn, interfaces_of_elan, interfaces_of_vpn, touched_interfaces,
-    vpns_respanned,
+    underlay_neighbours, vpns_respanned,
 };
 use super::{Key, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
@@ -28,6 +29,7 @@ impl Renderer for Arp {
         touched_interfaces(touched, keys);
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
         keys.extend(touched.gateways.iter().cloned().map(|(vpn, address)| Key::Gateway(vpn, address)));
+        underlay_neighbours(touched, model, keys);
         for name in elans_respanned(touched, model) {
             interfaces_of_elan(name, model, keys);
         }
@@ -46,6 +48,13 @@ impl Renderer for Arp {
                 if let (Some(id), Some(mac)) = (vpn.id, vpn.gateway_mac()) {
                     let answer = flows::answer_for_gateway(id, *address, mac, &Owner::new(name));
                     out.shared_flow(vpn.members.keys().copied(), answer);
+                }
+            }
+            Key::ElanOnSwitch(name, dpid) => {
+                let elan = model.elan(name).filter(|elan| elan.members.contains_key(dpid));
+                if let Some(tag) = elan.filter(|elan| elan.segment().is_physical()).and_then(|elan| elan.tag)
+                {
+                    out.flow(*dpid, flows::on_the_wire(tag, &Owner::new(name)));
                 }
             }
             Key::Switch(dpid) if model.switch(*dpid).is_some() => {

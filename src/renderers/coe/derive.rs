@@ -31,7 +31,7 @@ impl Coe {
 
     pub(super) fn interface(&self, id: &InterfaceId, model: &Model, out: &mut Rendered) {
         let Some(interface) = model.interface(id) else { return };
-        self.status.interface(model.pod(&id.pod), interface, out);
+        self.status.interface(model, interface, out);
         let Some(identity) = &interface.identity else { return };
         self.ietf_interface(interface, identity, out);
         self.elan_interface(interface, identity, out);
@@ -104,19 +104,21 @@ impl Coe {
     pub(super) fn elan(&self, name: &Text, model: &Model, out: &mut Rendered) {
         let names = &self.names;
         let Some(elan) = model.elan(name) else { return };
-        let network_type = elan.interfaces.values().next().copied().unwrap_or_default();
-        let segment_type = match network_type {
+        let segment = elan.segment();
+        let segment_type = match segment.kind {
             NetworkType::Flat => names.segment_types[0],
             NetworkType::Vlan => names.segment_types[1],
             NetworkType::Vxlan => names.segment_types[2],
             NetworkType::Gre => names.segment_types[3],
         };
+        let vni = elan.vni.map(|vni| vni.0);
+        let segmentation_id = if segment.is_physical() { segment.id } else { vni };
         let tag = elan.tag.map(|tag| Value::Uint(tag.0.into()));
         let (path, build) = names.elan_instance.entry([text(name)]);
         let node = build
             .leaf_if(names.elan_tag, tag.clone())
             .leaf_if(names.segment_type, segment_type.map(Value::Identity))
-            .leaf_if(names.segmentation_id, elan.vni.map(|vni| Value::Uint(vni.0.into())))
+            .leaf_if(names.segmentation_id, segmentation_id.map(|id| Value::Uint(id.into())))
             .leaf(names.external, Value::Bool(false));
         out.node(Store::Config, path, node.node());
         let (path, build) = names.elan_state.entry([text(name)]);

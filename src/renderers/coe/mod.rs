@@ -13,7 +13,7 @@ mod status;
 
 use names::Names;
 
-use super::key::touched_interfaces;
+use super::key::{touched_interfaces, underlay_neighbours};
 use super::{Key, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
 use crate::schema::{Schema, Text};
@@ -44,6 +44,7 @@ impl Renderer for Coe {
             let id = |uid: &Text, of: &Text| InterfaceId { pod: of.clone(), uid: uid.clone() };
             keys.extend(interfaces.map(|interface| Key::Interface(id(&interface.uid, uid))));
         }
+        underlay_neighbours(touched, model, keys);
         keys.extend(touched.elans.iter().cloned().map(Key::Elan));
         keys.extend(touched.vpns.iter().cloned().map(Key::Vpn));
     }

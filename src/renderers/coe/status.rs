@@ -3,7 +3,7 @@
 use super::super::Rendered;
 use super::super::nodes::{Build, ListAt};
 use crate::datastore::Store;
-use crate::model::{Address, GatewaySource, Interface, Pod, Reason};
+use crate::model::{Address, GatewaySource, Interface, Model, Pod, Reason};
 use crate::schema::{DataPath, Schema, SchemaId, Value};
 
 /// `state`, in the order of the model.
@@ -59,13 +59,15 @@ impl Names {
     }
 
     /// One interface: its state, why, and what is known of it.
-    pub fn interface(&self, pod: Option<&Pod>, interface: &Interface, out: &mut Rendered) {
+    pub fn interface(&self, model: &Model, interface: &Interface, out: &mut Rendered) {
         let (path, mut build) = self.entry(interface);
-        if let Some(pod) = pod {
+        if let Some(pod) = model.pod(&interface.id.pod) {
             build = self.pod(build, pod);
         }
-        let state = if interface.pending.is_empty() { DESIRED } else { PENDING };
-        let reasons = interface.pending.iter().chain(&interface.notes);
+        let (missing, differs) = model.underlay_reasons(interface);
+        let waits = !interface.pending.is_empty() || missing.is_some();
+        let state = if waits { PENDING } else { DESIRED };
+        let reasons = interface.pending.iter().chain(&missing).chain(&interface.notes).chain(&differs);
         build = build
             .leaf(self.state, Value::Enum(state))
             .leaf_list(self.reason, reasons.map(|reason| Value::text(reason.to_string())))

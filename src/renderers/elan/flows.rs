@@ -1,7 +1,7 @@
 //! Tables 50, 51, 52 and 55.
 
-use super::super::recipes::through_tunnel;
-use crate::model::Remote;
+use super::super::recipes::{through_tunnel, through_uplink};
+use crate::model::{Remote, Uplink};
 use crate::net::{ElanTag, LportTag, MacAddr, Vni};
 use crate::pipeline::actions::{egress_to, group, resubmit};
 use crate::pipeline::matches::{
@@ -18,6 +18,10 @@ const KNOWN_MAC: u16 = 20;
 const RESERVED: u16 = 15;
 /// Every ELAN has one flow a direction.
 const FLOOD: u16 = 5;
+/// One address that is nobody's here: beats [`FLOOD`].
+const OUTSIDE: u16 = 6;
+/// The bit that addresses of groups have (IEEE 802).
+const GROUP_BIT: MacAddr = MacAddr([1, 0, 0, 0, 0, 0]);
 /// Back to the sender: beats [`FLOODED`].
 const SENDER: u16 = 10;
 const FLOODED: u16 = 9;
@@ -78,6 +82,26 @@ pub(super) fn flood_here(elan: ElanTag, owner: &Owned) -> Flow {
         .tagged(elan.0)
         .matching([elan_tag(elan), split_horizon(true)])
         .then([group(broadcast_groups::local(elan))])
+        .owned_by(owner)
+}
+
+/// From a physical network to the ports here: only what is for all, or for a group.
+pub(super) fn flood_here_to_all(elan: ElanTag, owner: &Owned) -> Flow {
+    Flow::table(ELAN_UNKNOWN_DMAC)
+        .priority(FLOOD)
+        .tagged(elan.0)
+        .matching([elan_tag(elan), split_horizon(true), eth_dst_masked(GROUP_BIT, GROUP_BIT)])
+        .then([group(broadcast_groups::local(elan))])
+        .owned_by(owner)
+}
+
+/// From a pod, for one that nobody here is: out to the physical network.
+pub(super) fn unknown_is_outside(elan: ElanTag, uplink: &Uplink, owner: &Owned) -> Flow {
+    Flow::table(ELAN_UNKNOWN_DMAC)
+        .priority(OUTSIDE)
+        .tagged(elan.0)
+        .matching([elan_tag(elan), split_horizon(false), eth_dst_masked(MacAddr([0; 6]), GROUP_BIT)])
+        .then(through_uplink(uplink))
         .owned_by(owner)
 }
 

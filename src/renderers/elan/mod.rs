@@ -13,11 +13,12 @@ mod groups;
 
 pub use derive::ElanMembers;
 
-use super::key::{elans_respanned, interfaces_of_elan, touched_interfaces};
+use super::key::{elans_respanned, interfaces_of_elan, touched_interfaces, underlay_neighbours};
 use super::{Key, Rendered, Renderer};
 use crate::model::{Chunk, InterfaceId, Model, Touched};
 use crate::net::Dpid;
 use crate::pipeline::Owner;
+use crate::schema::Text;
 
 /// The feature.
 pub struct Elans;
@@ -31,6 +32,7 @@ impl Renderer for Elans {
         touched_interfaces(touched, keys);
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
         keys.extend(touched.chunks.iter().cloned().map(Key::Chunk));
+        underlay_neighbours(touched, model, keys);
         let on_switch = |(elan, dpid)| Key::ElanOnSwitch(elan, dpid);
         keys.extend(touched.floods.iter().chain(&touched.elan_spans).cloned().map(on_switch));
         for name in elans_respanned(touched, model) {
@@ -83,23 +85,35 @@ fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
     out.flow(here, flows::dmac_local(lport, tag, mac, &owner));
     out.flow(here, flows::not_to_sender(lport, &owner));
     out.flow(here, flows::flooded(lport, &owner));
+    let kind = elan.segment().kind;
     for dpid in elan.members.keys().filter(|dpid| **dpid != here) {
-        if let (Some(remote), Some(vni)) = (model.remote(*dpid, here), elan.vni) {
+        if let (Some(remote), Some(vni)) = (model.remote_by(kind, *dpid, here), elan.vni) {
             out.flow(*dpid, flows::dmac_remote(tag, mac, vni, remote, &owner));
         }
     }
 }
 
 /// How an ELAN floods on a switch.
-fn flood(name: &str, dpid: Dpid, model: &Model, out: &mut Rendered) {
+fn flood(name: &Text, dpid: Dpid, model: &Model, out: &mut Rendered) {
     let Some(elan) = model.elan(name).filter(|elan| elan.members.contains_key(&dpid)) else { return };
     let Some(tag) = elan.tag else { return };
     let owner = Owner::new(name);
     let chunks: Vec<_> = elan.chunks(dpid).into_iter().map(Chunk::first_of).collect();
     let others = elan.members.keys().filter(|other| **other != dpid);
-    let remotes: Vec<_> = others.filter_map(|other| Some((model.remote(dpid, *other)?, elan.vni?))).collect();
+    let segment = elan.segment();
+    let remote = |other: &Dpid| Some((model.remote_by(segment.kind, dpid, *other)?, elan.vni?));
+    let remotes: Vec<_> = others.filter_map(remote).collect();
+    let uplink = model.uplink(name, dpid).and_then(Result::ok);
     out.group(dpid, groups::local(tag, &chunks, &owner));
-    out.group(dpid, groups::full(tag, &remotes, &owner));
+    out.group(dpid, groups::full(tag, &remotes, uplink.as_ref(), &owner));
     out.flow(dpid, flows::flood_everywhere(tag, &owner));
-    out.flow(dpid, flows::flood_here(tag, &owner));
+    if segment.is_physical() {
+        // Whom we do not know is outside; who asks for somebody unknown from there is not answered by everybody.
+        out.flow(dpid, flows::flood_here_to_all(tag, &owner));
+        if let Some(uplink) = &uplink {
+            out.flow(dpid, flows::unknown_is_outside(tag, uplink, &owner));
+        }
+    } else {
+        out.flow(dpid, flows::flood_here(tag, &owner));
+    }
 }

@@ -1,18 +1,20 @@
 //! Tables 0, 17 and 220.
 
-use crate::model::Interface;
+use crate::model::{Interface, Uplink};
 use crate::net::{ElanTag, LportTag, OfPort, VpnId};
-use crate::pipeline::actions::output;
-use crate::pipeline::matches::{egress_lport, in_port, lport, service_index, untagged};
+use crate::pipeline::actions::{output, pop_vlan};
+use crate::pipeline::matches::{egress_lport, in_port, lport, service_index, untagged, vlan};
 use crate::pipeline::{
-    ARP_CHECK, DHCP, EGRESS_DISPATCHER, Flow, INTERNAL_TUNNEL, IPV6, L3_GATEWAY_MAC, LPORT_DISPATCHER,
-    LPORT_INGRESS, Metadata, Meter, Owner, owners,
+    ARP_CHECK, DHCP, EGRESS_DISPATCHER, ELAN_DMAC, Flow, INTERNAL_TUNNEL, IPV6, L3_GATEWAY_MAC,
+    LPORT_DISPATCHER, LPORT_INGRESS, Metadata, Meter, Owner, owners,
 };
 
 /// Pod ports in table 0. Source: netvirt, VLAN ingress.
 const POD_PORT: u16 = 4;
 /// Tunnel ports beat pod ports, should both have a number for a moment.
 const TUNNEL_PORT: u16 = 5;
+/// Ports to physical networks: the same.
+const PHYSICAL_PORT: u16 = 5;
 /// All services of the dispatcher: their matches never overlap.
 pub(super) const SERVICE: u16 = 10;
 /// The default egress service; an egress policy in front of it comes at 6. Source: genius, service index 9.
@@ -80,6 +82,18 @@ impl Extras {
 /// the lport tag.
 pub(super) fn punts(port: LportTag, owner: &Owned) -> Meter {
     Meter::packets_per_second(port.0, RATE, BURST, owner)
+}
+
+/// A frame of a physical network belongs to the ELAN of its VLAN. It is marked, so that it never goes back out.
+pub(super) fn from_outside(elan: ElanTag, uplink: &Uplink, owner: &Owned) -> Flow {
+    let flow = Flow::table(LPORT_INGRESS).priority(PHYSICAL_PORT).tagged(elan.0);
+    let flow = match uplink.vlan {
+        Some(id) => flow.matching([in_port(uplink.ofport), vlan(id)]).then([pop_vlan()]),
+        None => flow.matching([in_port(uplink.ofport), untagged()]),
+    };
+    flow.write_metadata(Metadata::new().lport(uplink.lport).elan(elan).split_horizon(true))
+        .goto(ELAN_DMAC)
+        .owned_by(owner)
 }
 
 /// The services of [`dispatch`] by priority.

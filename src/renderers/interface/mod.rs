@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! in_port ─► 0 lport ─► 17 dispatcher ─► dhcp 60 · l3vpn 19 · elan 43        reg6 ─► 220 ─► output
-//!            └ tunnel port ─► 36
+//!            ├ tunnel port ─► 36
+//!            └ port to a physical network, by VLAN ─► 51
 //! ```
 //! Tables 0, 17 and 220; derived: `interfaces-state`, the services of table 17, the switches' inventory.
 
@@ -31,6 +32,7 @@ impl Renderer for Interfaces {
     fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
         touched_interfaces(touched, keys);
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
+        super::key::underlay_neighbours(touched, model, keys);
         for vpn in &touched.vpns {
             super::key::interfaces_of_vpn(vpn, model, keys);
         }
@@ -60,10 +62,23 @@ impl Renderer for Interfaces {
                 out.flow(attachment.dpid, flows::egress(lport, attachment.ofport, &owner));
             }
             Key::Switch(dpid) => {
-                let Some((lport, tunnel)) = model.tunnel(*dpid) else { return };
-                let owner = Owner::new(format!("tunnel {dpid}"));
-                out.flow(*dpid, flows::tunnel_ingress(tunnel.ofport, lport, &owner));
-                out.flow(*dpid, flows::egress(lport, tunnel.ofport, &owner));
+                for (lport, tunnel) in model.tunnel(*dpid).into_iter().chain(model.gre(*dpid)) {
+                    let owner = Owner::new(format!("tunnel {dpid}"));
+                    out.flow(*dpid, flows::tunnel_ingress(tunnel.ofport, lport, &owner));
+                    out.flow(*dpid, flows::egress(lport, tunnel.ofport, &owner));
+                }
+                for (network, lport, ofport) in model.uplinks(*dpid) {
+                    let owner = Owner::new(format!("physical network {network} {dpid}"));
+                    out.flow(*dpid, flows::egress(lport, ofport, &owner));
+                }
+            }
+            Key::ElanOnSwitch(name, dpid) => {
+                let Some(elan) = model.elan(name).filter(|elan| elan.members.contains_key(dpid)) else {
+                    return;
+                };
+                if let (Some(tag), Some(Ok(uplink))) = (elan.tag, model.uplink(name, *dpid)) {
+                    out.flow(*dpid, flows::from_outside(tag, &uplink, &Owner::new(name)));
+                }
             }
             _ => {}
         }

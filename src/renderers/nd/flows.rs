@@ -16,6 +16,8 @@ use crate::pipeline::{EGRESS_DISPATCHER, Flow, IPV6, LPORT_DISPATCHER, ND_RESPON
 const OWN: u16 = 110;
 /// An answer with the pod's own MAC, within its ELAN: beats the proxy.
 const IN_ELAN: u16 = 105;
+/// On a physical network all others are outside: beats [`ROUTED`].
+const ON_THE_WIRE: u16 = 102;
 /// An answer with the gateway's MAC, for the gateway or for a pod of another ELAN.
 const ROUTED: u16 = 100;
 /// Router solicitations; their matches meet no other's.
@@ -48,6 +50,16 @@ pub(super) fn answer_in_elan(elan: ElanTag, address: Ipv6Addr, mac: MacAddr, own
         .matching(neighbour_solicitation())
         .then(begin_advertisement(mac, false))
         .then([resubmit(ND_RESPONDER)])
+        .owned_by(owner)
+}
+
+/// Somebody on a physical network asks for somebody who is not of the ELAN: the network answers.
+pub(super) fn on_the_wire(elan: ElanTag, owner: &Owned) -> Flow {
+    Flow::table(IPV6)
+        .priority(ON_THE_WIRE)
+        .matching([elan_tag(elan)])
+        .matching(neighbour_solicitation())
+        .then([resubmit(LPORT_DISPATCHER)])
         .owned_by(owner)
 }
 

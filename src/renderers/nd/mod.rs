@@ -15,7 +15,7 @@ use std::net::IpAddr;
 
 use super::key::{
     elans_respanned, gateways_of_vpn, interfaces_of_elan, interfaces_of_vpn, touched_interfaces,
-    vpns_respanned,
+    underlay_neighbours, vpns_respanned,
 };
 use super::{Key, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
@@ -33,6 +33,7 @@ impl Renderer for Nd {
         touched_interfaces(touched, keys);
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
         keys.extend(touched.gateways.iter().cloned().map(|(vpn, address)| Key::Gateway(vpn, address)));
+        underlay_neighbours(touched, model, keys);
         for name in elans_respanned(touched, model) {
             interfaces_of_elan(name, model, keys);
         }
@@ -50,6 +51,13 @@ impl Renderer for Nd {
                 if let (Some(id), Some(mac)) = (vpn.id, vpn.gateway_mac()) {
                     let answer = flows::answer_for_gateway(id, *address, mac, &Owner::new(name));
                     out.shared_flow(vpn.members.keys().copied(), answer);
+                }
+            }
+            Key::ElanOnSwitch(name, dpid) => {
+                let elan = model.elan(name).filter(|elan| elan.members.contains_key(dpid));
+                if let Some(tag) = elan.filter(|elan| elan.segment().is_physical()).and_then(|elan| elan.tag)
+                {
+                    out.flow(*dpid, flows::on_the_wire(tag, &Owner::new(name)));
                 }
             }
             Key::Switch(dpid) if model.switch(*dpid).is_some() => {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::super::rendered::AtPlace;
 use super::super::testing::*;
-use crate::model::{Model, Pool, Port, Row};
+use crate::model::{Model, NetworkType, Pool, Port, Row, uplink_lport_key};
 use crate::net::{Dpid, OfPort};
 use crate::pipeline::{SwitchTables, golden};
 use crate::schema::{Fields, builtin, diff};
@@ -39,6 +39,16 @@ fn addresses() -> impl Strategy<Value = Box<[IpAddr]>> {
         .prop_map(|texts| texts.into_iter().map(|text| text.parse().unwrap()).collect())
 }
 
+/// Mostly VXLAN; of VLANs two, and what is none.
+fn network() -> impl Strategy<Value = (NetworkType, Option<u32>)> {
+    prop_oneof![
+        4 => Just((NetworkType::Vxlan, None)),
+        1 => Just((NetworkType::Gre, None)),
+        1 => Just((NetworkType::Flat, None)),
+        2 => prop::sample::select(&[0_u32, 100, 200][..]).prop_map(|id| (NetworkType::Vlan, Some(id))),
+    ]
+}
+
 fn node() -> impl Strategy<Value = u64> {
     1_u64..=3
 }
@@ -47,22 +57,25 @@ fn node() -> impl Strategy<Value = u64> {
 fn any_pod() -> impl Strategy<Value = Row> {
     let parts =
         (name(), name(), namespace(), node(), addresses(), any::<[bool; 4]>(), prop::option::of(1_u32..3));
-    parts.prop_map(|(uid, name, namespace, node, addresses, [named, hosted, second, spaced], wanted)| {
-        let Row::Pod(_, Some(mut pod)) = pod(uid, namespace, node, None) else { unreachable!() };
-        pod.interfaces[0].addresses = addresses;
-        // The name of another pod, now and then.
-        pod.name = if named { Some(uid.into()) } else { Some(name.into()) };
-        pod.host = pod.host.filter(|_| hosted || named);
-        pod.namespace = pod.namespace.filter(|_| spaced || hosted || named);
-        pod.mac = wanted.map(|ofport| mac(9, ofport));
-        if second {
-            let mut further = pod.interfaces[0].clone();
-            further.uid = format!("{uid}-second").into();
-            further.addresses = Box::default();
-            pod.interfaces.push(further);
-        }
-        Row::Pod(uid.into(), Some(pod))
-    })
+    (parts, network()).prop_map(
+        |((uid, name, namespace, node, addresses, [named, hosted, second, spaced], wanted), network)| {
+            let Row::Pod(_, Some(mut pod)) = pod(uid, namespace, node, None) else { unreachable!() };
+            pod.interfaces[0].addresses = addresses;
+            (pod.interfaces[0].network_type, pod.interfaces[0].segmentation_id) = network;
+            // The name of another pod, now and then.
+            pod.name = if named { Some(uid.into()) } else { Some(name.into()) };
+            pod.host = pod.host.filter(|_| hosted || named);
+            pod.namespace = pod.namespace.filter(|_| spaced || hosted || named);
+            pod.mac = wanted.map(|ofport| mac(9, ofport));
+            if second {
+                let mut further = pod.interfaces[0].clone();
+                further.uid = format!("{uid}-second").into();
+                further.addresses = Box::default();
+                pod.interfaces.push(further);
+            }
+            Row::Pod(uid.into(), Some(pod))
+        },
+    )
 }
 
 fn any_port() -> impl Strategy<Value = Row> {
@@ -92,6 +105,10 @@ fn any_row() -> impl Strategy<Value = Row> {
         1 => (namespace(), name(), address()).prop_map(|(ns, name, address)| lease(&format!("{ns}:{name}"), address)),
         1 => (node(), any::<bool>()).prop_map(|(node, has_ip)| bridge(node, has_ip.then(|| host(node)))),
         1 => node().prop_map(|node| Row::Bridge(node_id(node), None)),
+        2 => (node(), prop::sample::select(&["physnet", "other"][..])).prop_map(|(node, network)| uplink(node, network, 5)),
+        1 => (node(), prop::sample::select(&["physnet", "other"][..])).prop_map(|(node, network)| without(&uplink(node, network, 5))),
+        2 => node().prop_map(|node| gre(node, 6)),
+        1 => node().prop_map(|node| without(&gre(node, 6))),
         1 => (node(), 1_u32..3).prop_map(|(node, ofport)| {
             let [_, Row::Port(id, Some(port))] = switch(node) else { unreachable!() };
             Row::Port(id, Some(Port { ofport: OfPort(ofport), ..port }))
@@ -124,6 +141,14 @@ fn ids_in_use(model: &Model) -> BTreeMap<(Pool, String), u32> {
     }
     if model.switches().next().is_some() {
         ids.insert((Pool::Interfaces, "tunnel".to_owned()), 0);
+    }
+    for (dpid, _) in model.switches() {
+        for (network, lport, _) in model.uplinks(dpid) {
+            ids.insert((Pool::Interfaces, uplink_lport_key(network).to_string()), lport.0);
+        }
+        if let Some((lport, _)) = model.gre(dpid) {
+            ids.insert((Pool::Interfaces, "tunnel gre".to_owned()), lport.0);
+        }
     }
     ids
 }

@@ -9,9 +9,11 @@ mod ovs;
 mod plan;
 mod store;
 mod trace;
+mod underlay;
 
 use super::testing::*;
 use crate::pipeline::golden;
+use underlay::four_networks;
 
 const FEATURES: [&str; 7] = ["interface", "tunnel", "elan", "vpn", "arp", "nd", "dhcp"];
 
@@ -71,6 +73,12 @@ fn dhcp() {
         .with([pod("p1", "blue", 1, None), port(1, "blue:p1", 10)])
         .with([pod("p2", "blue", 1, None), port(1, "blue:p2", 11), lease("blue:p2", Some("10.11.1.3"))]);
     assert_golden("dhcp", &world, &[1]);
+}
+
+/// Each kind of network: p1 and p2 on VLAN 100 of two nodes, p3 untagged, p4 on GRE.
+#[test]
+fn network_types() {
+    assert_golden("network-types", &four_networks(), &[1, 2]);
 }
 
 #[test]

@@ -214,3 +214,41 @@ fn packets_go_where_they_should() {
     ovs.trace("br1", &from_p1("ff:ff:ff:ff:ff:ff", dhcp)).goes_to([]).says("controller(");
     ovs.trace("br1", &from_p1("ff:ff:ff:ff:ff:ff", "ip").replace("in_port=10", "in_port=12")).is_dropped();
 }
+
+/// VLAN 100 of a physical network at port 5, GRE at port 6.
+#[test]
+fn physical_networks_are_tagged_and_gre_goes_through_its_port() {
+    let Some(ovs) = Ovs::start() else { return };
+    let world = super::underlay::four_networks();
+    ovs.bridge("br1", &world.tables(1, ""));
+    ovs.bridge("br2", &world.tables(2, ""));
+    let (p1, p2) = ("0a:00:00:01:00:0a", "0a:00:00:02:00:0a");
+    let ip = "ip,nw_src=10.11.1.10,nw_dst=10.11.1.20,nw_proto=17,nw_ttl=64";
+    // Another node's pod is outside: tagged, out; and in again there.
+    ovs.trace("br1", &from_p1(p2, ip)).goes_to([5]).says("push_vlan");
+    let arriving = format!("in_port=5,dl_vlan=100,dl_src={p1},dl_dst={p2},{ip}");
+    ovs.trace("br2", &arriving).goes_to([10]).says("pop_vlan");
+    // Another VLAN, no tag, and an unknown destination from outside are nobody's here.
+    ovs.trace("br2", &arriving.replace("dl_vlan=100", "dl_vlan=101")).is_dropped();
+    ovs.trace("br2", &arriving.replace("dl_vlan=100,", "")).is_dropped();
+    ovs.trace("br2", &arriving.replace(p2, "0a:00:00:09:00:0a")).is_dropped();
+    // Broadcast goes out once, comes in to the pods of its ELAN, and never goes back out.
+    let arp = "arp,arp_op=1,arp_spa=10.11.1.10,arp_tpa=10.11.1.20,arp_sha=0a:00:00:01:00:0a";
+    ovs.trace("br1", &from_p1("ff:ff:ff:ff:ff:ff", arp)).goes_to([5]);
+    let asked = format!("in_port=5,dl_vlan=100,dl_src={p1},dl_dst=ff:ff:ff:ff:ff:ff,{arp}");
+    ovs.trace("br2", &asked).goes_to([10]);
+    // Its gateway is outside, too.
+    ovs.trace("br1", &from_p1("ff:ff:ff:ff:ff:ff", &arp.replace("10.11.1.20", "10.11.1.1"))).goes_to([5]);
+    // Untagged is red's.
+    let flat = format!("in_port=5,dl_src={p2},dl_dst=0a:00:00:01:00:0b,{ip}");
+    ovs.trace("br1", &flat).goes_to([11]);
+    // GRE.
+    let green = "in_port=12,dl_src=0a:00:00:01:00:0c,dl_dst=0a:00:00:02:00:0c,ip,nw_src=10.13.1.10,nw_dst=10.13.1.20,nw_proto=17,nw_ttl=64";
+    ovs.trace("br1", green).goes_to([6]);
+    let vni = world.workshop.model.elan("192.168.56.11:green").unwrap().vni.unwrap().0;
+    let arriving = green.replace(
+        "in_port=12",
+        &format!("in_port=6,tun_id={vni},tun_src=192.168.56.11,tun_dst=192.168.56.12"),
+    );
+    ovs.trace("br2", &arriving).goes_to([12]);
+}

@@ -11,8 +11,8 @@ pub use server::serve;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use openflow_rs::Message;
@@ -71,16 +71,38 @@ pub struct PacketIn {
 #[error("the OpenFlow session is closed")]
 pub struct SessionClosed;
 
+/// A moment that is moved on without a lock: milliseconds since 1970.
+#[derive(Debug)]
+struct Heard(AtomicU64);
+
+impl Heard {
+    fn now() -> Heard {
+        let heard = Heard(AtomicU64::new(0));
+        heard.again();
+        heard
+    }
+
+    fn again(&self) {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.0.store(u64::try_from(since.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    fn time(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
 /// The way to a switch. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SessionHandle {
     out: outbox::Sender,
     xid: Arc<AtomicU32>,
+    heard: Arc<Heard>,
 }
 
 impl SessionHandle {
     fn new(out: outbox::Sender) -> SessionHandle {
-        SessionHandle { out, xid: Arc::new(AtomicU32::new(0x100)) }
+        SessionHandle { out, xid: Arc::new(AtomicU32::new(0x100)), heard: Arc::new(Heard::now()) }
     }
 
     /// Sends encoded messages; waits while the switch is slow. All or nothing of them is sent if it is cancelled.
@@ -89,6 +111,11 @@ impl SessionHandle {
     /// When the session is over.
     pub async fn send(&self, bytes: Bytes) -> Result<(), SessionClosed> {
         self.out.send(bytes).await
+    }
+
+    /// When the switch last sent anything.
+    pub fn heard(&self) -> SystemTime {
+        self.heard.time()
     }
 
     /// Whether both lead to the same session.

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tracing::debug;
 
 use super::outbox::{self, outbox};
-use super::{Connected, Incoming, PacketIn, SessionHandle, Settings};
+use super::{Connected, Heard, Incoming, PacketIn, SessionHandle, Settings};
 use crate::net::Dpid;
 
 /// Replies that wait for the programmer.
@@ -56,13 +56,14 @@ pub async fn run(
     let (out, waiting) = outbox(write);
     let session = SessionHandle::new(out.clone());
     let (replies, received) = mpsc::channel(REPLIES);
+    let last = session.heard.clone();
     connected
         .send(Connected { dpid, features, peer, session, replies: received })
         .await
         .map_err(|_| SessionError::Stopped)?;
     drop(connected);
     let writer = tokio::spawn(waiting.run());
-    let ended = listen(&mut reader, dpid, settings, &out, &replies, &packet_ins).await;
+    let ended = listen(&mut reader, dpid, settings, &out, &last, &replies, &packet_ins).await;
     writer.abort();
     let reason = match &ended {
         Ok(reason) => reason.clone(),
@@ -138,6 +139,7 @@ async fn listen(
     dpid: Dpid,
     settings: Settings,
     out: &outbox::Sender,
+    last: &Heard,
     replies: &mpsc::Sender<Incoming>,
     packet_ins: &mpsc::Sender<PacketIn>,
 ) -> Result<String, SessionError> {
@@ -156,6 +158,7 @@ async fn listen(
             }
         };
         heard = Instant::now();
+        last.again();
         let Some(frame) = frame else { return Ok("the switch closed the connection".into()) };
         let (header, message) = match Message::decode(&frame) {
             Ok(decoded) => decoded,

@@ -1,14 +1,28 @@
 //! What the operational datastore shows of a switch's database, node by node (models network-topology and ovsdb).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::datastore::{Edit, Snapshot, Store};
+use crate::model::{System, Systems};
+use crate::net::timestamp;
 use crate::ovsdb::{Cache, Row};
 use crate::schema::{DataPath, Fields, Key, List, Node, Schema, SchemaId, Value, lexical};
 
 /// Nodes by path: the switch, its bridge, each port. Never nested, so that each can change alone.
 pub type Facts = BTreeMap<DataPath, Arc<Fields>>;
+
+/// What is known of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Liveness {
+    pub connected: bool,
+    pub peer: String,
+    pub since: SystemTime,
+    pub seen: SystemTime,
+    /// When and why it ended.
+    pub lost: Option<(SystemTime, String)>,
+}
 
 /// The bridge whose ports are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +53,8 @@ pub struct Names {
     switch: SchemaId,
     switch_dpid: SchemaId,
     switch_connected: SchemaId,
+    /// Finds switches that have left, and those that stand in the way of a new database.
+    pub systems: Systems,
 }
 
 const NODE: &str = "/network-topology:network-topology/topology/node";
@@ -55,6 +71,7 @@ impl Names {
             switch: schema.resolve("/coeus-status:switches/switch"),
             switch_dpid: schema.resolve("/coeus-status:switches/switch/dpid"),
             switch_connected: schema.resolve("/coeus-status:switches/switch/ovsdb-connected"),
+            systems: Systems::new(schema),
         }
     }
 
@@ -194,18 +211,45 @@ impl Names {
         ])
     }
 
-    /// The edit that says whether a switch's database is connected. `None`: the store says so already, or the switch has no
-    /// datapath id yet.
-    pub fn connected(&self, snapshot: &Snapshot, dpid: &str, connected: bool) -> Option<Edit> {
+    /// The edit that shows the state of a switch's session. `None`: its datapath id is none.
+    pub fn session(&self, dpid: &str, state: &Liveness) -> Option<Edit> {
+        const SESSION: &str = "/coeus-status:switches/switch/ovsdb-session";
         let id = lexical::parse_value(self.schema, self.switch_dpid, dpid).ok()?;
         let path = DataPath::root().child(self.switches).entry(self.switch, Key::one(id.clone()));
-        let said = Value::Bool(connected);
-        let leaf = snapshot.written(Store::Operational, &path.clone().child(self.switch_connected));
-        if matches!(leaf, Some(Node::Leaf(held)) if held == said) {
-            return None;
-        }
-        let fields = vec![(self.switch_dpid, Node::Leaf(id)), (self.switch_connected, Node::Leaf(said))];
+        let text = |name: &str, time: SystemTime| self.leaf(SESSION, name, &timestamp(time));
+        let loss = state.lost.as_ref().map(|(time, reason)| {
+            let parent = format!("{SESSION}/last-loss");
+            let fields =
+                [self.leaf(&parent, "time", &timestamp(*time)), self.leaf(&parent, "reason", reason)];
+            (self.below(SESSION, "last-loss"), Node::Container(gathered(fields)))
+        });
+        let said = Value::Bool(state.connected);
+        let session = [
+            Some((self.below(SESSION, "connected"), Node::Leaf(said.clone()))),
+            self.leaf(SESSION, "peer", &state.peer),
+            text("since", state.since),
+            text("last-seen", state.seen),
+            loss,
+        ];
+        let fields = vec![
+            (self.switch_dpid, Node::Leaf(id)),
+            (self.switch_connected, Node::Leaf(said)),
+            (self.schema.resolve(SESSION), Node::Container(gathered(session))),
+        ];
         Some(Edit::merge(Store::Operational, path, Fields::of(fields).into()))
+    }
+
+    /// What the database says of itself, as the store would show it.
+    pub fn system(&self, cache: &Cache, bridge_name: &str) -> Option<System> {
+        let (root, open_vswitch) = cache.rows("Open_vSwitch").next()?;
+        let dpid = cache.named("Bridge", bridge_name).and_then(|(_, row)| row.text("datapath_id"));
+        let local_ip = open_vswitch.map("other_config").get("local_ip").and_then(|text| text.parse().ok());
+        Some(System {
+            node_id: format!("ovsdb://uuid/{root}").into(),
+            bridges: BTreeSet::new(),
+            dpid: dpid.and_then(|dpid| dpid.parse().ok()),
+            local_ip,
+        })
     }
 
     /// What the store shows of a switch, in the same form.

@@ -4,13 +4,16 @@
 //! operational datastore shows, and `track` follows the changes. All three are pure; `session` carries them out.
 
 mod facts;
+mod physical;
 mod plan;
+mod presence;
 mod server;
 mod session;
 mod track;
 
 pub use facts::Names;
 pub use plan::plan;
+pub use presence::Presence;
 pub use server::{connect, serve};
 
 use std::time::Duration;
@@ -28,8 +31,14 @@ pub struct Settings {
     pub openflow_port: u16,
     /// Controller target for switches that are not reached over TCP, or when it differs from where OVSDB connects to.
     pub controller: Option<String>,
+    /// What carries most networks between nodes.
+    pub overlay: Overlay,
+    /// Whether each node gets a GRE port, for networks that ask for GRE.
+    pub gre: bool,
     /// Silence after which the peer is asked for an echo; twice that ends the session.
     pub probe: Duration,
+    /// Which databases are connected; one for all sessions.
+    pub presence: Presence,
 }
 
 impl Default for Settings {
@@ -39,7 +48,10 @@ impl Default for Settings {
             datapath_type: "system".into(),
             openflow_port: 6653,
             controller: None,
+            overlay: Overlay::default(),
+            gre: true,
             probe: Duration::from_secs(5),
+            presence: Presence::default(),
         }
     }
 }
@@ -56,10 +68,37 @@ const TABLES: &[Table] = &[
         columns: &["name", "ports", "fail_mode", "protocols", "datapath_id", "controller", "other_config"],
         sets: &["ports", "protocols", "controller"],
     },
-    Table { name: "Port", columns: &["name", "interfaces"], sets: &["interfaces"] },
+    Table { name: "Port", columns: &["name", "interfaces", "external_ids"], sets: &["interfaces"] },
     Table { name: "Interface", columns: &["name", "type", "ofport", "external_ids", "options"], sets: &[] },
     Table { name: "Controller", columns: &["target", "external_ids"], sets: &[] },
 ];
 
-/// Name of the one tunnel port of a switch.
-pub const TUNNEL_PORT: &str = "vxlan-coeus";
+/// The tunnel that carries most networks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Overlay {
+    #[default]
+    Vxlan,
+    Geneve,
+}
+
+impl Overlay {
+    /// The type of its port in the database. Source: ovs-vswitchd.conf.db(5).
+    pub fn interface_type(self) -> &'static str {
+        match self {
+            Overlay::Vxlan => "vxlan",
+            Overlay::Geneve => "geneve",
+        }
+    }
+
+    /// Name of the one port of it that a switch has.
+    pub fn port(self) -> &'static str {
+        match self {
+            Overlay::Vxlan => "vxlan-coeus",
+            Overlay::Geneve => "geneve-coeus",
+        }
+    }
+}
+
+/// Name of the one GRE port of a switch.
+pub const GRE_PORT: &str = "gre-coeus";

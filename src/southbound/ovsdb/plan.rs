@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::{Settings, TUNNEL_PORT};
+use super::{GRE_PORT, Overlay, Settings, physical};
 use crate::ovsdb::{Cache, Row, map, named_uuid, set, uuid};
 
 /// Marks the rows that we made, so that those of others are left alone.
-const OURS: (&str, &str) = ("coeus", "owner");
+pub(super) const OURS: (&str, &str) = ("coeus", "owner");
 /// Milliseconds between attempts to reach a controller that is away.
 const BACKOFF: u32 = 1000;
 /// Milliseconds of silence before the switch asks the controller for an echo.
 const PROBE: u32 = 10_000;
 const PROTOCOLS: [&str; 4] = ["OpenFlow10", "OpenFlow13", "OpenFlow14", "OpenFlow15"];
 
-fn at(id: &str) -> Value {
+pub(super) fn at(id: &str) -> Value {
     json!([["_uuid", "==", uuid(id)]])
 }
 
@@ -27,11 +27,37 @@ pub fn plan(cache: &Cache, settings: &Settings, controller: &str) -> Vec<Value> 
             mend_bridge(id, bridge, &mut operations);
             controllers(cache, id, bridge, controller, &mut operations);
             let local_ip = open_vswitch.map("other_config").get("local_ip").copied();
-            tunnel(cache, id, bridge, local_ip, &mut operations);
+            tunnels(cache, settings, id, bridge, local_ip, &mut operations);
+            physical::patches(cache, id, open_vswitch, &mut operations);
         }
     }
     if !operations.is_empty() {
         operations.push(json!({"op": "comment", "comment": "coeus: set up the integration bridge"}));
+    }
+    operations
+}
+
+/// Operations that take back what [`plan`] did to bridges, but for the bridge itself: pods are plugged into it.
+pub fn withdraw(cache: &Cache) -> Vec<Value> {
+    let ours = |row: &Row| row.map("external_ids").contains_key(OURS.0);
+    let of = |table: &'static str, ids: Vec<&str>| -> Vec<Value> {
+        ids.into_iter().filter(|id| cache.row(table, id).is_some_and(ours)).map(uuid).collect()
+    };
+    let mut operations = Vec::new();
+    for (id, bridge) in cache.rows("Bridge") {
+        let mut mutations = Vec::new();
+        for (column, rows) in [
+            ("controller", of("Controller", bridge.references("controller").collect())),
+            ("ports", of("Port", bridge.references("ports").collect())),
+        ] {
+            if !rows.is_empty() {
+                mutations.push(json!([column, "delete", set(rows)]));
+            }
+        }
+        if !mutations.is_empty() {
+            operations
+                .push(json!({"op": "mutate", "table": "Bridge", "where": at(id), "mutations": mutations}));
+        }
     }
     operations
 }
@@ -103,9 +129,33 @@ fn tunnel_options(local_ip: &str) -> [(&str, &str); 3] {
     [("key", "flow"), ("local_ip", local_ip), ("remote_ip", "flow")]
 }
 
-/// One VXLAN port for all remote nodes, from the moment the node's own endpoint is known.
-fn tunnel(cache: &Cache, id: &str, bridge: &Row, local_ip: Option<&str>, operations: &mut Vec<Value>) {
-    let port = cache.named("Port", TUNNEL_PORT).map(|(port, _)| port);
+/// One flow-based port a kind of tunnel for all remote nodes, from the moment the node's own endpoint is known.
+fn tunnels(
+    cache: &Cache,
+    settings: &Settings,
+    id: &str,
+    bridge: &Row,
+    local_ip: Option<&str>,
+    operations: &mut Vec<Value>,
+) {
+    let overlay = settings.overlay;
+    let kinds =
+        [Overlay::Vxlan, Overlay::Geneve].map(|kind| (kind.port(), kind.interface_type(), kind == overlay));
+    for (name, kind, wanted) in kinds.into_iter().chain([(GRE_PORT, "gre", settings.gre)]) {
+        tunnel(cache, id, bridge, name, kind, local_ip.filter(|_| wanted), operations);
+    }
+}
+
+fn tunnel(
+    cache: &Cache,
+    id: &str,
+    bridge: &Row,
+    name: &str,
+    kind: &str,
+    local_ip: Option<&str>,
+    operations: &mut Vec<Value>,
+) {
+    let port = cache.named("Port", name).map(|(port, _)| port);
     let port = port.filter(|port| bridge.refers("ports", port));
     match (local_ip, port) {
         (None, None) => {}
@@ -113,32 +163,46 @@ fn tunnel(cache: &Cache, id: &str, bridge: &Row, local_ip: Option<&str>, operati
             operations.push(json!({"op": "mutate", "table": "Bridge", "where": at(id), "mutations": [["ports", "delete", set([uuid(port)])]]}));
         }
         (Some(local_ip), Some(_)) => {
-            let Some((interface, row)) = cache.named("Interface", TUNNEL_PORT) else { return };
+            let Some((interface, row)) = cache.named("Interface", name) else { return };
             // Further options, such as dst_port or tos, are whose they are.
             let mut options = row.map("options");
             options.extend(tunnel_options(local_ip));
-            if row.map("options") != options || row.text("type") != Some("vxlan") {
-                operations.push(json!({"op": "update", "table": "Interface", "where": at(interface), "row": {"type": "vxlan", "options": map(options)}}));
+            if row.map("options") != options || row.text("type") != Some(kind) {
+                operations.push(json!({"op": "update", "table": "Interface", "where": at(interface), "row": {"type": kind, "options": map(options)}}));
             }
         }
         (Some(local_ip), None) => {
-            operations.push(json!({"op": "insert", "table": "Interface", "uuid-name": "tunnel", "row": {
-                "name": TUNNEL_PORT, "type": "vxlan",
-                "options": map(tunnel_options(local_ip)),
-            }}));
-            operations.push(json!({"op": "insert", "table": "Port", "uuid-name": "tunnelport", "row": {
-                "name": TUNNEL_PORT, "interfaces": named_uuid("tunnel"), "external_ids": map([OURS]),
-            }}));
-            operations.push(json!({"op": "mutate", "table": "Bridge", "where": at(id),
-                "mutations": [["ports", "insert", set([named_uuid("tunnelport")])]]}));
+            let row = json!({"type": kind, "options": map(tunnel_options(local_ip))});
+            insert_port(id, name, row, operations);
         }
     }
+}
+
+/// A port of ours on a bridge. `row` says what its interface is.
+pub(super) fn insert_port(bridge: &str, name: &str, mut row: Value, operations: &mut Vec<Value>) {
+    // Names of rows within a transaction are identifiers (RFC 7047 section 3.1).
+    let number = operations.len();
+    let (interface, port) = (format!("interface{number}"), format!("port{number}"));
+    row["name"] = json!(name);
+    operations.push(json!({"op": "insert", "table": "Interface", "uuid-name": interface, "row": row}));
+    operations.push(json!({"op": "insert", "table": "Port", "uuid-name": port, "row": {
+        "name": name, "interfaces": named_uuid(&interface), "external_ids": map([OURS]),
+    }}));
+    operations.push(json!({"op": "mutate", "table": "Bridge", "where": at(bridge),
+        "mutations": [["ports", "insert", set([named_uuid(&port)])]]}));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::southbound::ovsdb::TABLES;
+
+    const TUNNEL_PORT: &str = "vxlan-coeus";
+
+    /// Only VXLAN.
+    fn vxlan() -> Settings {
+        Settings { gre: false, ..Settings::default() }
+    }
 
     const TARGET: &str = "tcp:10.0.0.1:6653";
 
@@ -186,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_tunnel_port_follows_local_ip() {
-        let added = plan(&cache(Some(right()), Some("192.0.2.1")), &Settings::default(), TARGET);
+        let added = plan(&cache(Some(right()), Some("192.0.2.1")), &vxlan(), TARGET);
         assert!(added.iter().any(|operation| operation["row"]["type"] == "vxlan"));
         let mut bridge = right();
         bridge["ports"] = uuid("t");
@@ -200,15 +264,50 @@ mod tests {
             cache.update(&update).unwrap();
             cache
         };
-        assert!(plan(&with_port(Some("192.0.2.1")), &Settings::default(), TARGET).is_empty());
-        let moved = plan(&with_port(Some("192.0.2.2")), &Settings::default(), TARGET);
+        assert!(plan(&with_port(Some("192.0.2.1")), &vxlan(), TARGET).is_empty());
+        let moved = plan(&with_port(Some("192.0.2.2")), &vxlan(), TARGET);
         assert_eq!(moved[0]["op"], "update");
         let options = moved[0]["row"]["options"].to_string();
         assert!(
             options.contains("192.0.2.2") && options.contains("inherit"),
             "what others set stays: {options}"
         );
-        assert_eq!(plan(&with_port(None), &Settings::default(), TARGET)[0]["mutations"][0][1], "delete");
+        assert_eq!(plan(&with_port(None), &vxlan(), TARGET)[0]["mutations"][0][1], "delete");
+    }
+
+    #[test]
+    fn geneve_takes_the_place_of_vxlan_and_gre_stands_beside() {
+        let mut bridge = right();
+        bridge["ports"] = uuid("t");
+        let mut cache = cache(Some(bridge), Some("192.0.2.1"));
+        let port = json!({"name": TUNNEL_PORT, "interfaces": uuid("i"), "external_ids": map([OURS])});
+        cache.update(&json!({"Port": {"t": {"new": port}}})).unwrap();
+        let settings = Settings { overlay: Overlay::Geneve, ..Settings::default() };
+        let operations = plan(&cache, &settings, TARGET);
+        assert_eq!(operations[0]["mutations"][0], json!(["ports", "delete", set([uuid("t")])]));
+        let made: Vec<_> =
+            operations.iter().filter_map(|operation| operation["row"]["type"].as_str()).collect();
+        assert_eq!(made, ["geneve", "gre"]);
+        let names: std::collections::BTreeSet<_> =
+            operations.iter().filter_map(|operation| operation["uuid-name"].as_str()).collect();
+        assert_eq!(names.len(), 4, "each new row has a name of its own");
+    }
+
+    #[test]
+    fn what_was_set_up_is_taken_back_and_nothing_else() {
+        let mut bridge = right();
+        bridge["ports"] = set([uuid("t"), uuid("p")]);
+        let mut cache = cache(Some(bridge), Some("192.0.2.1"));
+        let ours = json!({"name": TUNNEL_PORT, "interfaces": uuid("i"), "external_ids": map([OURS])});
+        let update =
+            json!({"Port": {"t": {"new": ours}, "p": {"new": {"name": "veth1", "interfaces": uuid("j")}}}});
+        cache.update(&update).unwrap();
+        let operations = withdraw(&cache);
+        assert_eq!(
+            operations[0]["mutations"],
+            json!([["controller", "delete", set([uuid("c")])], ["ports", "delete", set([uuid("t")])]])
+        );
+        assert_eq!(operations.len(), 1);
     }
 
     #[test]

@@ -1,14 +1,19 @@
 //! One switch's database: monitor it, set the bridge up, keep the operational datastore true.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tracing::{debug, info, warn};
 
+use super::facts::{Facts, Liveness};
+use super::plan::withdraw;
+use super::presence::Guard;
 use super::track::Shown;
 use super::{Names, Settings, TABLES, plan};
 use crate::datastore::{Handle, Transaction};
+use crate::model::System;
+use crate::net::Dpid;
 use crate::ovsdb::{
     Cache, Changes, FrameError, Framer, Incoming, MessageError, Monitor, UpdateError, notified, refusal,
     reply, request, transact,
@@ -20,6 +25,8 @@ const MONITOR: u64 = 1;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Pause before something that was refused, here or there, is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
+/// How far what is shown of a live session may be behind.
+const SEEN: Duration = Duration::from_secs(60);
 
 #[derive(Debug, thiserror::Error)]
 pub enum End {
@@ -64,12 +71,26 @@ pub async fn run<S: AsyncRead + AsyncWrite + Unpin>(
         next: MONITOR + 1,
         asked: None,
         retry: None,
+        guard: None,
+        identity: None,
+        out: false,
+        since: SystemTime::now(),
+        heard: Instant::now(),
+        told: None,
     };
     let end = match session.serve().await {
         Ok(never) => match never {},
         Err(end) => end,
     };
-    session.tell(false).await;
+    // A newer session of the same database has more to say.
+    let live = |guard: Guard| {
+        let uuid = guard.uuid.clone();
+        drop(guard);
+        settings.presence.is_live(&uuid)
+    };
+    if !session.guard.take().is_some_and(live) {
+        session.tell(Some(&end)).await;
+    }
     end
 }
 
@@ -89,6 +110,16 @@ struct Session<'a, S> {
     asked: Option<(u64, Instant)>,
     /// When what was refused is tried again.
     retry: Option<Instant>,
+    /// Tells the other sessions that this database is connected.
+    guard: Option<Guard>,
+    /// Who the switch was when older selves of it were looked for, and how many sessions had ended then.
+    identity: Option<(System, u64)>,
+    /// The switch has left: it is neither set up nor shown.
+    out: bool,
+    since: SystemTime,
+    heard: Instant,
+    /// The datapath id under which this session is shown, and when it last was.
+    told: Option<(String, Instant)>,
 }
 
 enum Never {}
@@ -106,21 +137,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
         self.send(&self.monitor.request(MONITOR, DATABASE, TABLES)).await?;
         let mut framer = Framer::default();
         let mut buffer = vec![0; 64 << 10];
-        let mut heard = Instant::now();
         loop {
             let (mut changes, mut due) = (Changes::default(), false);
             match tokio::time::timeout(self.settings.probe, self.stream.read(&mut buffer)).await {
                 Ok(Ok(0)) => return Err(End::Closed),
                 Ok(Ok(count)) => {
-                    heard = Instant::now();
+                    self.heard = Instant::now();
                     framer.push(&buffer[..count]);
                 }
                 Ok(Err(error)) => return Err(error.into()),
-                Err(_) if heard.elapsed() > self.settings.probe * 3 => return Err(End::Silent),
+                Err(_) if self.heard.elapsed() > self.settings.probe * 3 => return Err(End::Silent),
                 Err(_) => {
                     self.send(&request(0, "echo", json!([]))).await?;
                     due = self.asked.is_some_and(|(_, since)| since.elapsed() >= PATIENCE);
-                    self.tell(true).await;
                 }
             }
             while let Some(message) = framer.next_message()? {
@@ -131,11 +160,60 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
                 }
             }
             due |= self.retry.take_if(|at| *at <= Instant::now()).is_some();
+            let system = self.names.system(&self.cache, &self.settings.bridge);
+            let was_out = self.out;
+            self.out = system.as_ref().is_some_and(|system| self.departed(system));
+            if self.out {
+                self.leave().await?;
+                continue;
+            }
+            self.guard(system.as_ref());
+            let ended = self.settings.presence.ended();
+            due |= was_out || self.identity.as_ref().is_some_and(|(_, then)| *then != ended);
             if due || !changes.is_empty() {
-                self.show(&changes).await;
+                self.show(&changes, system).await;
                 self.set_up().await?;
             }
+            self.tell(None).await;
         }
+    }
+
+    /// The database has a name as soon as it was read.
+    fn guard(&mut self, system: Option<&System>) {
+        let Some(uuid) = system.and_then(|system| system.node_id.rsplit('/').next()) else { return };
+        if self.guard.as_ref().is_none_or(|guard| guard.uuid != uuid) {
+            self.guard = Some(self.settings.presence.enter(uuid));
+        }
+    }
+
+    fn departed(&self, system: &System) -> bool {
+        self.names.systems.is_departed(&self.datastore.snapshot(), &system.node_id)
+    }
+
+    /// Takes back what was set up, and what came to be shown while the switch left.
+    async fn leave(&mut self) -> Result<(), End> {
+        self.shown = None;
+        self.identity = None;
+        self.told = None;
+        let Some((root, _)) = self.cache.rows("Open_vSwitch").next() else { return Ok(()) };
+        let stored = self.names.stored(&self.datastore.snapshot(), root, &self.settings.bridge);
+        let edits = self.names.edits(&stored, &Facts::new());
+        if !edits.is_empty()
+            && let Err(error) = self.datastore.commit(Transaction::new("ovsdb", edits)).await
+        {
+            warn!(peer = self.peer, %error, "what is shown of a switch that left could not be removed");
+        }
+        let operations = withdraw(&self.cache);
+        self.transact(operations, "the switch has left: taking back what was set up").await
+    }
+
+    /// Switches that are this one under an earlier database: it is theirs no more.
+    fn older(&self, system: &System) -> Vec<System> {
+        let all = self.names.systems.all(&self.datastore.snapshot());
+        all.into_iter()
+            .filter(|old| old.node_id != system.node_id && old.is_same_node(system))
+            .filter(|old| !self.settings.presence.is_live(&old.node_id))
+            .collect()
     }
 
     /// Sends a message, unless the peer has stopped reading.
@@ -192,24 +270,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
 
     /// Writes what is not right yet into the switch's database.
     async fn set_up(&mut self) -> Result<(), End> {
+        let operations = plan(&self.cache, self.settings, self.controller);
+        self.transact(operations, "setting the bridge up").await
+    }
+
+    async fn transact(&mut self, operations: Vec<Value>, what: &str) -> Result<(), End> {
         if self.asked.is_some_and(|(_, since)| since.elapsed() < PATIENCE) {
             return Ok(()); // its update will come first
         }
-        let operations = plan(&self.cache, self.settings, self.controller);
         if operations.is_empty() {
             return Ok(());
         }
-        info!(peer = self.peer, operations = operations.len(), "setting the bridge up");
+        info!(peer = self.peer, operations = operations.len(), "{what}");
         let id = self.next;
         self.next += 1;
         self.asked = Some((id, Instant::now()));
         self.send(&transact(id, DATABASE, &operations)).await
     }
 
-    /// Brings the operational datastore up to date.
-    async fn show(&mut self, changes: &Changes) {
+    /// Brings the operational datastore up to date. Facts of the same switch under an earlier database go in the same step.
+    async fn show(&mut self, changes: &Changes, system: Option<System>) {
         let (names, bridge) = (self.names, &self.settings.bridge);
-        let (shown, edits) = match self.shown.take() {
+        let (shown, mut edits) = match self.shown.take() {
             Some(mut shown) => {
                 let edits = shown.follow(names, &self.cache, changes, bridge, self.peer);
                 (shown, edits)
@@ -222,31 +304,66 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
                 first
             }
         };
+        let identity = system.map(|system| (system, self.settings.presence.ended()));
+        let mut older = Vec::new();
+        if let Some((system, _)) = identity.as_ref().filter(|_| identity != self.identity) {
+            older = self.older(system);
+            edits.extend(older.iter().flat_map(|old| names.systems.forget(old)));
+        }
         if edits.is_empty() {
-            self.shown = Some(shown);
-            self.tell(true).await;
+            (self.shown, self.identity) = (Some(shown), identity);
             return;
         }
         debug!(peer = self.peer, edits = edits.len(), "facts");
         match self.datastore.commit(Transaction::new("ovsdb", edits)).await {
-            Ok(_) => self.shown = Some(shown),
+            Ok(_) => {
+                self.forget_reports(&older, identity.as_ref().and_then(|(system, _)| system.dpid)).await;
+                (self.shown, self.identity) = (Some(shown), identity);
+            }
             // Nothing was written; the next attempt compares with the store again.
             Err(error) => {
                 warn!(peer = self.peer, %error, "facts could not be recorded");
                 self.again();
             }
         }
-        self.tell(true).await;
     }
 
-    /// Shows whether this switch's database is connected. Told again when another session of the same switch ended later.
-    async fn tell(&self, connected: bool) {
+    /// What was reported of earlier selves under other datapath ids goes, too.
+    async fn forget_reports(&self, older: &[System], dpid: Option<Dpid>) {
+        for old in older {
+            info!(peer = self.peer, replaced = %old.node_id, "the switch has a new database");
+        }
+        let gone = older.iter().filter_map(|old| old.dpid).filter(|old| Some(*old) != dpid);
+        let edits: Vec<_> = gone.map(|dpid| self.names.systems.forget_report(dpid)).collect();
+        if !edits.is_empty()
+            && let Err(error) = self.datastore.commit(Transaction::passing("ovsdb", edits)).await
+        {
+            debug!(peer = self.peer, %error, "reports of a replaced switch stay");
+        }
+    }
+
+    /// Shows whether this switch's database is connected: when it comes, when it ends, and now and then between.
+    async fn tell(&mut self, end: Option<&End>) {
         let bridge =
             self.cache.rows("Bridge").find(|(_, row)| row.text("name") == Some(&self.settings.bridge));
         let Some(dpid) = bridge.and_then(|(_, row)| row.text("datapath_id")) else { return };
-        let Some(edit) = self.names.connected(&self.datastore.snapshot(), dpid, connected) else { return };
-        if let Err(error) = self.datastore.commit(Transaction::passing("ovsdb", vec![edit])).await {
-            debug!(peer = self.peer, %error, "the connection could not be shown");
+        let fresh = |(told, at): &(String, Instant)| told == dpid && at.elapsed() < SEEN;
+        if self.out || (end.is_none() && self.told.as_ref().is_some_and(fresh)) {
+            return;
+        }
+        let now = SystemTime::now();
+        let state = Liveness {
+            connected: end.is_none(),
+            peer: self.peer.to_owned(),
+            since: if end.is_none() { self.since } else { now },
+            seen: now.checked_sub(self.heard.elapsed()).unwrap_or(now),
+            lost: end.map(|end| (now, end.to_string())),
+        };
+        let Some(edit) = self.names.session(dpid, &state) else { return };
+        let dpid = dpid.to_owned();
+        match self.datastore.commit(Transaction::passing("ovsdb", vec![edit])).await {
+            Ok(_) => self.told = Some((dpid, Instant::now())),
+            Err(error) => debug!(peer = self.peer, %error, "the connection could not be shown"),
         }
     }
 }
