@@ -104,7 +104,8 @@ fn tokio_stays_at_the_edges() {
 
 #[test]
 fn features_do_not_know_each_other() {
-    const FEATURES: [&str; 8] = ["arp", "coe", "dhcp", "elan", "interface", "nd", "tunnel", "vpn"];
+    const FEATURES: [&str; 9] =
+        ["antispoof", "arp", "coe", "dhcp", "elan", "interface", "nd", "tunnel", "vpn"];
     for feature in FEATURES {
         let mut files = Vec::new();
         sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/renderers").join(feature), &mut files);

@@ -1,11 +1,14 @@
 """Robot keywords over the laboratory: nodes, pods, pings, flows. RESTCONF goes through RequestsLibrary in the suites."""
 
 import re
+import sys
+import types
 import uuid
 
 from robot.api import logger
 from robot.api.deco import keyword, library
 
+import frames
 from lab import Lab, LabError, Outside, pod_json, wait_until
 
 
@@ -177,6 +180,34 @@ class CoeusLab:
             )
         finally:
             target.inside("ip", "address", "delete", address, "dev", "eth0")
+
+    @keyword
+    def attack(self, attacker, victim, kind, v6, victim_v6, times=5):
+        """Sends each frame of a class `times` times from a raw socket in the pod. All must end in the flow of their class,
+        which drops. Returns how many were sent."""
+        own, target = self.pods[attacker], self.pods[victim]
+        side = lambda pod, v6: types.SimpleNamespace(mac=pod.mac, v4=pod.address, v6=v6)  # noqa: E731
+        built = frames.attacks(side(own, v6), side(target, victim_v6))[kind]
+        count = lambda: sum(own.node.packets(table, text) for table, text in frames.COUNTERS[kind])  # noqa: E731
+        before = count()
+        self.send_raw(attacker, *[frame.hex() for frame in built * int(times)])
+        sent = len(built) * int(times)
+        try:
+            wait_until(f"{sent} frames are counted", lambda: count() - before >= sent, 20)
+        except LabError as error:
+            raise AssertionError(f"{kind}: {error}; {count() - before} were") from None
+        return sent
+
+    @keyword
+    def send_raw(self, pod, *hexes):
+        """Sends frames as they are from the pod's interface."""
+        code = (
+            "import socket,sys\n"
+            "s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\n"
+            "s.bind(('eth0',0))\n"
+            "[s.send(bytes.fromhex(h)) for h in sys.argv[1:]]"
+        )
+        self.pods[pod].inside(sys.executable, "-c", code, *hexes)
 
     @keyword
     def unplug_pod(self, name, namespace):

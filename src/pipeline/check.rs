@@ -1,6 +1,6 @@
 //! A flow is held to its table's row: it matches, sets and leads only where that declares.
 
-use openflow_rs::{Action, Field, Instruction, Subfield};
+use openflow_rs::{Action, Field, Instruction, Subfield, ports};
 
 use super::flow::Flow;
 use super::tables::{REGISTERS, Row, row};
@@ -18,7 +18,14 @@ pub enum CheckError {
     Next { flow: String, table: &'static str, next: u8 },
     #[error("{flow}: goto_table leads forward only, resubmit to table {next}")]
     Backwards { flow: String, next: u8 },
+    #[error("{flow}: hands packets to the controller at any rate; use punt_metered")]
+    Unmetered { flow: String },
+    #[error("{flow}: hands {max_len} bytes of a packet to the controller, {limit} at most", limit = LONGEST_PUNT)]
+    Untruncated { flow: String, max_len: u16 },
 }
+
+/// Bytes of a packet that the controller is handed at most: an Ethernet frame of 1500 bytes, which no request to it exceeds.
+pub const LONGEST_PUNT: u16 = 1514;
 
 impl Flow {
     /// # Errors
@@ -28,6 +35,7 @@ impl Flow {
         let table = self.table;
         let row = row(table).ok_or_else(|| CheckError::NoSuchTable { flow: text(), table })?;
         let (conditions, instructions) = self.parts();
+        let metered = instructions.iter().any(|instruction| matches!(instruction, Instruction::Meter(1..)));
         for condition in &conditions.fields {
             for field in names(condition.field, condition.mask) {
                 if !row.matches.contains(&field.as_str()) {
@@ -48,6 +56,7 @@ impl Flow {
                 }
                 Instruction::Apply(actions) | Instruction::Write(actions) => {
                     actions.iter().try_for_each(|action| self.check_action(row, action))?;
+                    actions.iter().try_for_each(|action| self.check_punt(metered, action))?;
                 }
                 Instruction::Clear | Instruction::Meter(_) => {}
             }
@@ -66,6 +75,21 @@ impl Flow {
             Action::Resubmit { table, .. } => self.leads(row, *table),
             _ => Ok(()),
         }
+    }
+
+    fn check_punt(&self, metered: bool, action: &Action) -> Result<(), CheckError> {
+        let (max_len, metered) = match action {
+            Action::Controller { max_len, meter_id, .. } => (*max_len, metered || *meter_id != 0),
+            Action::Output { port: ports::CONTROLLER, max_len } => (*max_len, metered),
+            _ => return Ok(()),
+        };
+        if !metered {
+            return Err(CheckError::Unmetered { flow: self.to_string() });
+        }
+        if max_len > LONGEST_PUNT {
+            return Err(CheckError::Untruncated { flow: self.to_string(), max_len });
+        }
+        Ok(())
     }
 
     fn sets(&self, row: &'static Row, field: Field, mask: u128) -> Result<(), CheckError> {
@@ -112,6 +136,7 @@ fn names(field: Field, mask: u128) -> Vec<String> {
         Field::IcmpCode | Field::Icmpv6Code => "icmp_code",
         Field::NdTarget => "nd_target",
         Field::NdTll => "nd_tll",
+        Field::NdSll => "nd_sll",
         Field::NdReserved => "nd_reserved",
         Field::NdOptionsType => "nd_options_type",
         Field::ArpOp => "arp_op",
@@ -131,13 +156,36 @@ fn names(field: Field, mask: u128) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::net::{LportTag, MacAddr};
-    use crate::pipeline::{ELAN_DMAC, FIB, Owner, actions, base_flows, matches, owners};
+    use crate::pipeline::{DHCP, ELAN_DMAC, FIB, Owner, actions, base_flows, matches, owners};
 
     #[test]
     fn every_miss_keeps_its_row() {
         for flow in base_flows() {
             assert_eq!(flow.check(), Ok(()));
         }
+    }
+
+    #[test]
+    fn a_punt_has_a_meter_and_an_end() {
+        let owner = Owner::<owners::Dhcp>::new("p");
+        let sound = Flow::table(DHCP).punt_metered(3, LONGEST_PUNT, b"dhcp").owned_by(&owner);
+        assert_eq!(sound.check(), Ok(()));
+        let whole = Flow::table(DHCP).punt_metered(3, LONGEST_PUNT + 1, b"dhcp").owned_by(&owner);
+        assert!(matches!(whole.check(), Err(CheckError::Untruncated { max_len: 1515, .. })));
+        let none = Flow::table(DHCP).punt_metered(0, 100, b"dhcp").owned_by(&owner);
+        assert!(matches!(none.check(), Err(CheckError::Unmetered { .. })));
+        let output = Action::Output { port: ports::CONTROLLER, max_len: 100 };
+        let raw = Instruction::Apply(vec![output]);
+        let raw = Flow::new(60, 1, 0, openflow_rs::Match::new(), vec![raw], owner.name().clone());
+        assert!(matches!(raw.check(), Err(CheckError::Unmetered { .. })));
+    }
+
+    /// The language has no other way to punt: a draft that tries is no flow.
+    #[test]
+    #[should_panic(expected = "punt_metered")]
+    fn a_draft_cannot_punt_on_its_own() {
+        let output = Action::Output { port: ports::CONTROLLER, max_len: 100 };
+        let _ = Flow::table(DHCP).then([output]).owned_by(&Owner::<owners::Dhcp>::new("p"));
     }
 
     #[test]

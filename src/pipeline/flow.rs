@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use openflow_rs::flow::RawFlow;
-use openflow_rs::{Action, FlowMod, Instruction, Match, MatchField, instruction};
+use openflow_rs::{Action, FlowMod, Instruction, Match, MatchField, instruction, ports};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::owner::{Feature, Owner, OwnerName, owners};
@@ -155,8 +155,15 @@ impl<O> Draft<O> {
     }
 
     /// Does these at once, in this order.
+    ///
+    /// # Panics
+    /// When one of them hands the packet to the controller: that is a fault of the program, see [`Draft::punt_metered`].
     pub fn then(mut self, actions: impl IntoIterator<Item = Action>) -> Self {
-        self.actions.extend(actions);
+        self.actions.extend(actions.into_iter().inspect(|action| {
+            let punts =
+                matches!(action, Action::Controller { .. } | Action::Output { port: ports::CONTROLLER, .. });
+            assert!(!punts, "a packet goes to the controller by punt_metered only");
+        }));
         self
     }
 

@@ -28,6 +28,11 @@ pub fn vlan(id: u16) -> MatchField {
     MatchField::exact(Field::VlanVid, TAGGED | id)
 }
 
+/// Frames with a VLAN tag, whatever it says.
+pub fn tagged() -> MatchField {
+    MatchField::masked(Field::VlanVid, TAGGED, TAGGED)
+}
+
 /// The logical port a packet came from.
 pub fn lport(tag: LportTag) -> MatchField {
     metadata(Metadata::new().lport(tag))
@@ -63,6 +68,10 @@ pub fn eth_dst_masked(mac: MacAddr, mask: MacAddr) -> MatchField {
     MatchField::masked(Field::EthDst, mac.to_u64(), mask.to_u64())
 }
 
+pub fn eth_type(kind: u16) -> MatchField {
+    MatchField::exact(Field::EthType, kind)
+}
+
 pub fn ipv4() -> MatchField {
     MatchField::exact(Field::EthType, 0x0800_u16)
 }
@@ -87,6 +96,14 @@ pub fn arp_spa(sender: Ipv4Addr) -> MatchField {
     MatchField::exact(Field::ArpSpa, u32::from(sender))
 }
 
+pub fn arp_sha(sender: MacAddr) -> MatchField {
+    MatchField::exact(Field::ArpSha, sender.to_u64())
+}
+
+pub fn ipv4_src(source: Ipv4Addr) -> [MatchField; 2] {
+    [ipv4(), MatchField::exact(Field::Ipv4Src, u32::from(source))]
+}
+
 /// One destination address, of either version.
 pub fn ip_host(address: IpAddr) -> [MatchField; 2] {
     match address {
@@ -108,6 +125,25 @@ pub fn udp(source: u16, destination: u16) -> [MatchField; 4] {
     ]
 }
 
+/// To a UDP port, from any.
+pub fn udp_to(destination: u16) -> [MatchField; 3] {
+    [ipv4(), MatchField::exact(Field::IpProto, 17_u8), MatchField::exact(Field::UdpDst, destination)]
+}
+
+/// The same for IPv6.
+pub fn udp_v6_to(destination: u16) -> [MatchField; 3] {
+    [ipv6(), MatchField::exact(Field::IpProto, 17_u8), MatchField::exact(Field::UdpDst, destination)]
+}
+
+/// What a client without an address sends (RFC 2131 section 4.1).
+pub fn dhcp_request() -> Vec<MatchField> {
+    let addresses = [
+        MatchField::exact(Field::Ipv4Src, u32::from(Ipv4Addr::UNSPECIFIED)),
+        MatchField::exact(Field::Ipv4Dst, u32::from(Ipv4Addr::BROADCAST)),
+    ];
+    udp(68, 67).into_iter().chain(addresses).collect()
+}
+
 pub fn icmp_echo_request() -> [MatchField; 4] {
     [
         ipv4(),
@@ -118,7 +154,7 @@ pub fn icmp_echo_request() -> [MatchField; 4] {
 }
 
 /// An ICMPv6 message of this type, code 0.
-fn icmpv6(kind: u8) -> [MatchField; 4] {
+pub fn icmpv6(kind: u8) -> [MatchField; 4] {
     [
         ipv6(),
         MatchField::exact(Field::IpProto, 58_u8),
@@ -143,6 +179,21 @@ pub fn neighbour_advertisement() -> [MatchField; 4] {
     icmpv6(136)
 }
 
+/// Neighbour solicitations and advertisements.
+pub fn any_nd() -> [[MatchField; 4]; 2] {
+    [neighbour_solicitation(), neighbour_advertisement()]
+}
+
+/// The asker's link-layer address; zero where the solicitation has none.
+pub fn nd_sll(mac: MacAddr) -> MatchField {
+    MatchField::exact(Field::NdSll, mac.to_u64())
+}
+
+/// The target's link-layer address; zero where the advertisement has none.
+pub fn nd_tll(mac: MacAddr) -> MatchField {
+    MatchField::exact(Field::NdTll, mac.to_u64())
+}
+
 /// The address that is asked for, or told of.
 pub fn nd_target(target: Ipv6Addr) -> MatchField {
     MatchField::exact(Field::NdTarget, u128::from(target))
@@ -150,6 +201,11 @@ pub fn nd_target(target: Ipv6Addr) -> MatchField {
 
 pub fn ipv6_src(source: Ipv6Addr) -> MatchField {
     MatchField::exact(Field::Ipv6Src, u128::from(source))
+}
+
+/// Any link-local source (fe80::/10).
+pub fn ipv6_src_link_local() -> [MatchField; 2] {
+    [ipv6(), MatchField::masked(Field::Ipv6Src, 0xfe80_u128 << 112, 0xffc0_u128 << 112)]
 }
 
 pub fn tun_id(vni: Vni) -> MatchField {

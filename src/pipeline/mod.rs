@@ -33,7 +33,7 @@ mod metadata;
 mod owner;
 mod tables;
 
-pub use check::CheckError;
+pub use check::{CheckError, LONGEST_PUNT};
 pub use delta::{Delta, SwitchTables};
 pub use document::document;
 pub use flow::{Draft, Flow, FlowKey, base_flows};

@@ -31,6 +31,7 @@ pub mod owners {
         Vpn "vpn"
         Arp "arp"
         Nd "nd"
+        Antispoof "antispoof"
         Dhcp "dhcp"
         Tunnel "tunnel"
     }

@@ -9,6 +9,7 @@
 //! | base      | the miss flows of all  | switch                                 |
 //! | coe       | (derived nodes)        | pod, interface, ELAN, VPN              |
 //! | interface | 0, 17, 220             | interface, switch, port number         |
+//! | antispoof | 208, 209, 210          | interface, switch                      |
 //! | tunnel    | 36                     | ELAN or VPN on a switch, tunnel        |
 //! | elan      | 48, 50, 51, 52, 55     | interface, ELAN on a switch, chunk     |
 //! | vpn       | 19, 21                 | interface, VPN on a switch, gateway    |
@@ -16,6 +17,7 @@
 //! | nd        | 45, 82                 | interface, gateway                     |
 //! | dhcp      | 60                     | interface                              |
 
+mod antispoof;
 mod arp;
 mod base;
 mod coe;
@@ -77,6 +79,7 @@ fn switching() -> Vec<Box<dyn Renderer>> {
     vec![
         Box::new(base::Base),
         Box::new(interface::Interfaces),
+        Box::new(antispoof::Antispoof),
         Box::new(tunnel::Tunnels),
         Box::new(elan::Elans),
         Box::new(vpn::Vpns),

@@ -2,15 +2,13 @@
 
 use crate::net::LportTag;
 use crate::pipeline::matches::{lport, udp};
-use crate::pipeline::{DHCP, Flow, Owner, owners};
+use crate::pipeline::{DHCP, Flow, LONGEST_PUNT, Owner, owners};
 
 /// The only flows beside the miss. Source: netvirt, dynamic allocation pool.
 const REQUEST: u16 = 49;
 /// UDP ports of both sides (RFC 2131).
 const CLIENT: u16 = 68;
 const SERVER: u16 = 67;
-/// Bytes of a request that are sent to the controller: all of it.
-const WHOLE_PACKET: u16 = 0xffff;
 /// What the punted packet carries back, so that nobody has to guess by its content.
 pub const USERDATA: &[u8] = b"dhcp";
 
@@ -22,6 +20,6 @@ pub(super) fn punt(port: LportTag, owner: &Owned) -> Flow {
         .priority(REQUEST)
         .matching([lport(port)])
         .matching(udp(CLIENT, SERVER))
-        .punt_metered(port.0, WHOLE_PACKET, USERDATA)
+        .punt_metered(port.0, LONGEST_PUNT, USERDATA)
         .owned_by(owner)
 }

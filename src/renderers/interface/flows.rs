@@ -3,14 +3,16 @@
 use crate::model::{Interface, Uplink};
 use crate::net::{ElanTag, LportTag, OfPort, VpnId};
 use crate::pipeline::actions::{output, pop_vlan};
-use crate::pipeline::matches::{egress_lport, in_port, lport, service_index, untagged, vlan};
+use crate::pipeline::matches::{egress_lport, in_port, lport, service_index, tagged, untagged, vlan};
 use crate::pipeline::{
-    ARP_CHECK, DHCP, EGRESS_DISPATCHER, ELAN_DMAC, Flow, INTERNAL_TUNNEL, IPV6, L3_GATEWAY_MAC,
-    LPORT_DISPATCHER, LPORT_INGRESS, Metadata, Meter, Owner, owners,
+    ANTISPOOF_MAC, ARP_CHECK, DHCP, EGRESS_DISPATCHER, ELAN_DMAC, Flow, INTERNAL_TUNNEL, IPV6,
+    L3_GATEWAY_MAC, LPORT_DISPATCHER, LPORT_INGRESS, Metadata, Meter, Owner, owners,
 };
 
 /// Pod ports in table 0. Source: netvirt, VLAN ingress.
 const POD_PORT: u16 = 4;
+/// Below pod ports, which match untagged frames only.
+const TAGGED: u16 = 3;
 /// Tunnel ports beat pod ports, should both have a number for a moment.
 const TUNNEL_PORT: u16 = 5;
 /// Ports to physical networks: the same.
@@ -39,8 +41,13 @@ pub(super) fn ingress(ofport: OfPort, port: LportTag, owner: &Owned) -> Flow {
         .priority(POD_PORT)
         .matching([in_port(ofport), untagged()])
         .write_metadata(Metadata::new().lport(port).split_horizon(false).service_index(0))
-        .goto(LPORT_DISPATCHER)
+        .goto(ANTISPOOF_MAC)
         .owned_by(owner)
+}
+
+/// A pod's frame has no VLAN tag. The counter is that of all ports.
+pub(super) fn tagged_frames() -> Flow {
+    Flow::table(LPORT_INGRESS).priority(TAGGED).matching([tagged()]).owned_by(&Owner::new("drop vlan"))
 }
 
 /// A packet from another node is marked, so that it never goes back into a tunnel.

@@ -1,7 +1,7 @@
 //! Ports become logical ports, and logical ports ports again.
 //!
 //! ```text
-//! in_port ─► 0 lport ─► 17 dispatcher ─► dhcp 60 · l3vpn 19 · elan 43        reg6 ─► 220 ─► output
+//! in_port ─► 0 lport ─► 208 anti-spoofing ─► 17 dispatcher ─► dhcp 60 · l3vpn 19 · elan 43        reg6 ─► 220 ─► output
 //!            ├ tunnel port ─► 36
 //!            └ port to a physical network, by VLAN ─► 51
 //! ```
@@ -62,6 +62,9 @@ impl Renderer for Interfaces {
                 out.flow(attachment.dpid, flows::egress(lport, attachment.ofport, &owner));
             }
             Key::Switch(dpid) => {
+                if model.switch(*dpid).is_some() {
+                    out.flow(*dpid, flows::tagged_frames());
+                }
                 for (lport, tunnel) in model.tunnel(*dpid).into_iter().chain(model.gre(*dpid)) {
                     let owner = Owner::new(format!("tunnel {dpid}"));
                     out.flow(*dpid, flows::tunnel_ingress(tunnel.ofport, lport, &owner));

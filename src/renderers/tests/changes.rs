@@ -43,11 +43,11 @@ fn a_chunk_holds_no_more_than_its_ports() {
 }
 
 #[test]
-fn an_address_change_moves_only_routes_and_answers() {
+fn an_address_change_moves_only_routes_answers_and_what_may_be_sent() {
     let mut world = two_pods().on_two_nodes();
     let deltas = world.put([pod("p1", "blue", 1, Some("10.11.1.77"))]);
     for delta in deltas.values() {
-        assert!(delta.flows.iter().all(|change| matches!(change.flow().table, 21 | 81)), "{delta:?}");
+        assert!(delta.flows.iter().all(|change| matches!(change.flow().table, 21 | 81 | 210)), "{delta:?}");
         assert!(delta.groups.is_empty());
     }
     assert_eq!(deltas.len(), 2);

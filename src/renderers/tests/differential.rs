@@ -54,6 +54,8 @@ struct Facts {
     addresses_v6: Vec<u128>,
     vnis: Vec<u128>,
     ports: Vec<u32>,
+    /// Addresses of the pod behind each port: those of version 4, and of version 6 with the link-local one.
+    own: BTreeMap<u32, (Vec<u128>, Vec<u128>)>,
     here: Ipv4Addr,
     there: Ipv4Addr,
 }
@@ -97,6 +99,7 @@ impl Facts {
             macs: vec![
                 0xffff_ffff_ffff,
                 0x0180_c200_0000,
+                0x0100_0ccc_cccd,
                 0x0100_5e00_0001,
                 0x3333_0000_0001,
                 0x0211_2233_4455,
@@ -106,6 +109,7 @@ impl Facts {
             addresses_v6: vec![0, 0xff02 << 112 | 1, 0xfd00 << 112 | 0x99, 0xff02 << 112 | 0x1_ff00_0010],
             vnis: vec![0, 7],
             ports: Vec::new(),
+            own: BTreeMap::new(),
             here: host(node),
             there: host(3 - node),
         };
@@ -120,6 +124,16 @@ impl Facts {
             }
             if attachment.dpid.0 == node {
                 facts.ports.push(attachment.ofport.0);
+                let (own_v4, own_v6) = facts.own.entry(attachment.ofport.0).or_default();
+                for address in &interface.addresses {
+                    match address.ip {
+                        IpAddr::V4(address) => own_v4.push(address.to_bits().into()),
+                        IpAddr::V6(address) => own_v6.push(address.to_bits()),
+                    }
+                }
+                let [a, b, c, d, e, f] = attachment.mac.0;
+                let interface_id = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+                own_v6.push(0xfe80 << 112 | u128::from(interface_id));
             }
             let vpn = model.vpn(&identity.vpn).unwrap();
             let gateway = vpn.gateway_mac().unwrap();
@@ -161,7 +175,38 @@ impl Facts {
             62..96 => self.ipv6(&mut packet, random),
             _ => packet.set(Field::EthType, *[0x88cc_u128, 0x8899, 0x0600].choose(random).unwrap()),
         }
+        if random.random_bool(0.85) {
+            self.tell_the_truth(&mut packet, random);
+        }
         packet
+    }
+
+    /// Makes a pod's packet one that it may send, or nearly: the rest of the way is walked by such ones only.
+    fn tell_the_truth(&self, packet: &mut Packet, random: &mut StdRng) {
+        let Some((own_v4, own_v6)) = self.own.get(&(packet.get(Field::InPort) as u32)) else { return };
+        let asks = (packet.get(Field::UdpSrc), packet.get(Field::UdpDst)) == (68, 67);
+        match packet.get(Field::EthType) {
+            0x0800 if asks && random.random_bool(0.5) => {
+                packet.set(Field::Ipv4Src, 0);
+                packet.set(Field::Ipv4Dst, u128::from(u32::MAX));
+            }
+            kind @ (0x0800 | 0x0806) => {
+                let field = if kind == 0x0800 { Field::Ipv4Src } else { Field::ArpSpa };
+                if let Some(own) = own_v4.choose(random) {
+                    packet.set(field, *own);
+                }
+            }
+            0x86dd => {
+                let own = *own_v6.choose(random).unwrap();
+                if packet.get(Field::Ipv6Src) != 0 || random.random_bool(0.5) {
+                    packet.set(Field::Ipv6Src, own);
+                }
+                if packet.has(Field::NdTll) {
+                    packet.set(Field::NdTarget, own);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn node(&self) -> u64 {
@@ -201,7 +246,12 @@ impl Facts {
             packet.set(Field::NdTarget, *self.addresses_v6.choose(random).unwrap());
         }
         if packet.has(Field::NdSll) {
-            packet.set(Field::NdSll, packet.get(Field::EthSrc));
+            let told = if random.random_bool(0.7) { packet.get(Field::EthSrc) } else { 0 };
+            packet.set(Field::NdSll, told);
+        }
+        if packet.has(Field::NdTll) {
+            let told = if random.random_bool(0.7) { packet.get(Field::EthSrc) } else { 0 };
+            packet.set(Field::NdTll, told);
         }
     }
 
@@ -234,7 +284,9 @@ impl Facts {
             58 => {
                 packet.set(
                     Field::Icmpv6Type,
-                    *[128_u128, 133, 134, 135, 135, 135, 136].choose(random).unwrap(),
+                    *[128_u128, 133, 134, 135, 135, 135, 135, 136, 136, 137, 143, 131]
+                        .choose(random)
+                        .unwrap(),
                 );
                 packet.set(Field::Icmpv6Code, u128::from(random.random_bool(0.05)));
             }

@@ -15,7 +15,7 @@ use super::testing::*;
 use crate::pipeline::golden;
 use underlay::four_networks;
 
-const FEATURES: [&str; 7] = ["interface", "tunnel", "elan", "vpn", "arp", "nd", "dhcp"];
+const FEATURES: [&str; 8] = ["interface", "antispoof", "tunnel", "elan", "vpn", "arp", "nd", "dhcp"];
 
 /// Compares each feature's part of each switch with its golden file.
 fn assert_golden(case: &str, world: &World, switches: &[u64]) {

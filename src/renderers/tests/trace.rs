@@ -153,10 +153,10 @@ fn packets_go_where_they_should() {
     // A spoofed source is not switched.
     ovs.trace("br1", &from_p1(p4, "ip").replace("00:0a,dl_dst", "00:99,dl_dst")).is_dropped();
     // A MAC of another ELAN is unknown: flooded inside, never to it.
-    ovs.trace("br1", &from_p1(p2, "ip")).goes_to([1, 11]);
+    ovs.trace("br1", &from_p1(p2, &ip("10.11.2.10", 64))).goes_to([1, 11]);
 
     // Broadcast: to all of the ELAN but the sender; what came through the tunnel stays here.
-    ovs.trace("br1", &from_p1("ff:ff:ff:ff:ff:ff", "dl_type=0x88cc")).goes_to([1, 11]);
+    ovs.trace("br1", &from_p1("ff:ff:ff:ff:ff:ff", "dl_type=0x88b5")).goes_to([1, 11]);
     ovs.trace("br2", &tunnel(elan_vni, "dl_src=0a:00:00:01:00:0a,dl_dst=ff:ff:ff:ff:ff:ff,ip")).goes_to([12]);
     ovs.trace("br1", &from_p1("01:80:c2:00:00:00", "dl_type=0x88cc")).is_dropped();
 
@@ -251,4 +251,88 @@ fn physical_networks_are_tagged_and_gre_goes_through_its_port() {
         &format!("in_port=6,tun_id={vni},tun_src=192.168.56.11,tun_dst=192.168.56.12"),
     );
     ovs.trace("br2", &arriving).goes_to([12]);
+}
+
+/// What a pod may not send ends in the flow of its class; what it may send passes.
+#[test]
+fn what_a_pod_may_not_send_is_dropped_and_counted() {
+    let Some(ovs) = Ovs::start() else { return };
+    let mut world = two_pods().of_both_versions();
+    world.put([pod("p6", "blue", 1, Some("10.11.1.60")), port(1, "blue:p6", 12)]);
+    ovs.bridge("br1", &world.tables(1, ""));
+    let (own, all, lla) = ("0a:00:00:01:00:0a", "ff:ff:ff:ff:ff:ff", "fe80::800:ff:fe01:a");
+    let dropped = |class: u32, packet: &str| {
+        let trace = ovs.trace("br1", packet);
+        trace.is_dropped().says(&format!("{:08x}\n    drop", 0x0690_0000 + class));
+    };
+    let passes = |packet: &str| {
+        let trace = ovs.trace("br1", packet);
+        trace.says("\n17. ").says("Datapath actions");
+        assert!(!trace.outputs().is_empty(), "{packet} goes nowhere");
+    };
+    let from_p1 = |rest: &str| from_p1(all, rest);
+    let arp = |op: u8, sha: &str, spa: &str| {
+        from_p1(&format!("arp,arp_op={op},arp_sha={sha},arp_spa={spa},arp_tpa=10.11.1.99"))
+    };
+    let nd = |source: &str, rest: &str| {
+        from_p1(&format!("icmp6,ipv6_src={source},ipv6_dst=ff02::1,nw_ttl=255,icmpv6_code=0,{rest}"))
+    };
+
+    ovs.trace("br1", &from_p1("ip,nw_src=10.11.1.10,dl_vlan=7")).is_dropped().says("vlan_tci=0x1000/0x1000");
+    // Between bridges.
+    for packet in [
+        format!("in_port=10,dl_src={own},dl_dst=01:80:c2:00:00:00,dl_type=0x88b5"),
+        format!("in_port=10,dl_src={own},dl_dst=01:80:c2:00:00:0e,dl_type=0x88cc"),
+        format!("in_port=10,dl_src={own},dl_dst=01:00:0c:cc:cc:cd,dl_type=0x88b5"),
+        from_p1("dl_type=0x88cc"),
+    ] {
+        dropped(2, &packet);
+    }
+    // A router.
+    dropped(3, &nd(lla, "icmpv6_type=134"));
+    dropped(3, &nd(lla, "icmpv6_type=137"));
+    // A DHCP server.
+    dropped(4, &from_p1("udp,nw_src=10.11.1.10,nw_dst=255.255.255.255,udp_src=67,udp_dst=68"));
+    dropped(4, &from_p1(&format!("udp6,ipv6_src={lla},ipv6_dst=ff02::1,udp_src=547,udp_dst=546")));
+    // Somebody else's MAC address.
+    for rest in ["ip,nw_src=10.11.1.10", "ipv6,ipv6_src=fd00:1::10", "dl_type=0x88b5"] {
+        dropped(5, &from_p1(rest).replace(own, "0a:00:00:01:00:0b"));
+        passes(&from_p1(rest));
+    }
+    // Who ARP speaks of.
+    for op in [1, 2] {
+        dropped(6, &arp(op, "0a:00:00:01:00:0b", "10.11.1.10"));
+        dropped(6, &arp(op, own, "10.11.1.20"));
+        passes(&arp(op, own, "10.11.1.10"));
+    }
+    passes(&arp(1, own, "0.0.0.0"));
+    dropped(6, &arp(2, own, "0.0.0.0"));
+    // Who neighbour discovery speaks of.
+    let solicits = |sll: &str| format!("icmpv6_type=135,nd_target=fd00:1::99,nd_sll={sll}");
+    let advertises = |target: &str, tll: &str| format!("icmpv6_type=136,nd_target={target},nd_tll={tll}");
+    for source in ["fd00:1::10", lla] {
+        dropped(7, &nd(source, &solicits("0a:00:00:01:00:0b")));
+        dropped(7, &nd(source, &advertises(source, "0a:00:00:01:00:0b")));
+        dropped(7, &nd(source, &advertises("fd00:1::20", own)));
+        for link_layer in [own, "00:00:00:00:00:00"] {
+            passes(&nd(source, &solicits(link_layer)));
+            passes(&nd(source, &advertises(source, link_layer)));
+        }
+    }
+    dropped(9, &nd("fd00:1::20", &solicits(own)));
+    dropped(7, &nd("fd00:1::20", &advertises("fd00:1::10", own)));
+    dropped(7, &nd("::", &advertises("fd00:1::10", own)));
+    passes(&nd("::", &solicits("00:00:00:00:00:00")));
+    // Somebody else's address, or none.
+    for source in ["10.11.1.20", "10.11.2.10", "10.11.1.1", "0.0.0.0", "255.255.255.255"] {
+        dropped(8, &from_p1(&format!("udp,nw_src={source},nw_dst=10.11.1.60,udp_src=1,udp_dst=2")));
+    }
+    dropped(8, &from_p1("udp,nw_src=0.0.0.0,nw_dst=255.255.255.255,udp_src=68,udp_dst=67"));
+    for source in ["fd00:1::20", "fd00:1::1", "::"] {
+        dropped(9, &from_p1(&format!("udp6,ipv6_src={source},ipv6_dst=fd00:1::20,udp_src=1,udp_dst=2")));
+    }
+    // Another link-local address, and any of a pod without IPv6.
+    dropped(10, &nd("fe80::1", &solicits(own)));
+    let of_p6 = "in_port=12,dl_src=0a:00:00:01:00:0c,dl_dst=33:33:00:00:00:02";
+    dropped(10, &format!("{of_p6},icmp6,ipv6_src=fe80::800:ff:fe01:c,ipv6_dst=ff02::2,icmpv6_type=133"));
 }

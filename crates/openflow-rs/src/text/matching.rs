@@ -168,7 +168,10 @@ impl fmt::Display for MatchField {
                 }
             }
             Field::VlanVid if self.is_exact() && self.value == 0 => f.write_str("vlan_tci=0x0000/0x1fff")?,
-            Field::VlanVid if self.is_exact() => write!(f, "dl_vlan={}", self.value & 0xfff)?,
+            Field::VlanVid if !self.is_exact() => {
+                write!(f, "vlan_tci=0x{:04x}/0x{:04x}", self.value, self.mask)?;
+            }
+            Field::VlanVid => write!(f, "dl_vlan={}", self.value & 0xfff)?,
             Field::VlanTci => {
                 write!(f, "vlan_tci=0x{:04x}", self.value)?;
                 if !self.is_exact() {
