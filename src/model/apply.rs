@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::claims::{Claim, Claims};
 use super::ids::{Allocator, IdKey, Ids, Pool, TUNNEL_LPORT_KEY};
 use super::interface::{Interface, InterfaceId};
+use super::members::Members;
 use super::rows::{Beyond, Bridge, K8sNode, Lease, Network, Pod, Port, PortId, Row};
 use super::spans::{Elan, Switch, TunnelPort, Vpn};
 use super::touched::Touched;
@@ -26,13 +27,13 @@ pub struct Model {
     pub(super) ports: BTreeMap<PortId, Port>,
 
     pub(super) nodes_by_address: BTreeMap<IpAddr, BTreeSet<Text>>,
-    pub(super) ports_by_iface: BTreeMap<Text, BTreeSet<PortId>>,
-    pub(super) ports_by_number: BTreeMap<(Text, OfPort), BTreeSet<Text>>,
+    pub(super) ports_by_iface: BTreeMap<Text, Members<PortId>>,
+    pub(super) ports_by_number: BTreeMap<(Text, OfPort), Members<Text>>,
     pub(super) tunnel_ports: BTreeSet<PortId>,
     pub(super) bridges_by_dpid: BTreeMap<Dpid, BTreeSet<Text>>,
     pub(super) interfaces_by_network_id: BTreeMap<Text, BTreeSet<InterfaceId>>,
 
-    pub(super) interfaces: BTreeMap<InterfaceId, Entry>,
+    pub(super) interfaces: BTreeMap<InterfaceId, Box<Entry>>,
     pub(super) claims: Claims,
     pub(super) elans: BTreeMap<Text, Elan>,
     pub(super) vpns: BTreeMap<Text, Vpn>,
@@ -153,7 +154,7 @@ impl Model {
             if comes {
                 self.ports_by_number.entry(number.clone()).or_default().insert(id.name.clone());
             } else {
-                remove_from(&mut self.ports_by_number, &number, &id.name);
+                remove_member(&mut self.ports_by_number, &number, &id.name);
             }
             work.touched.port_numbers.insert(number);
         }
@@ -169,7 +170,7 @@ impl Model {
             work.dirty_switches.extend(self.bridges.get(&id.node_id).map(|bridge| bridge.dpid));
         }
         if let Some(name) = &was {
-            remove_from(&mut self.ports_by_iface, name, id);
+            remove_member(&mut self.ports_by_iface, name, id);
             self.mark_name(name, work);
         }
         if let Some(name) = &is {
@@ -387,6 +388,15 @@ pub(super) fn replace<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, key: &K, valu
 }
 
 /// Takes a member out of a set of a map of sets; an empty set goes.
+fn remove_member<K: Ord, V: Ord>(map: &mut BTreeMap<K, Members<V>>, key: &K, member: &V) {
+    let Some(set) = map.get_mut(key) else { return };
+    set.remove(member);
+    if set.is_empty() {
+        map.remove(key);
+    }
+}
+
+/// The same of larger sets.
 pub(super) fn remove_from<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &K, member: &V) -> bool {
     let Some(set) = map.get_mut(key) else { return false };
     let removed = set.remove(member);

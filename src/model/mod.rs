@@ -14,6 +14,7 @@ mod conflict;
 mod ids;
 mod interface;
 mod join;
+mod members;
 mod names;
 mod read;
 mod resolve;

@@ -54,12 +54,13 @@ impl Model {
         self.conclude(&mut interface, &claims);
         interface.spell();
         let network_id = row.and_then(|row| row.network_id.clone());
-        self.index(before.as_ref(), &interface, network_id.as_ref(), allocator, work);
+        self.index(before.as_deref(), &interface, network_id.as_ref(), allocator, work);
         if before.as_ref().map(|entry| &entry.interface) != Some(&interface) {
             work.touched.interfaces.insert(id.clone());
         }
         if row.is_some() {
-            self.interfaces.insert(id.clone(), Entry { interface, network_id, name, claims });
+            let entry = Entry { interface, network_id, name, claims };
+            self.interfaces.insert(id.clone(), Box::new(entry));
         }
     }
 

@@ -23,7 +23,7 @@ pub struct Key(KeyValues);
 #[derive(Clone)]
 enum KeyValues {
     One(Value),
-    Others(Arc<Vec<Value>>),
+    Others(Arc<SmallVec<[Value; 2]>>),
 }
 
 /// One data node. A list entry that stands alone is a `Container` of its fields, a leaf-list entry a `Leaf`.

@@ -42,7 +42,7 @@ fn list_size(list: &List) -> usize {
 /// The texts of a key are those of its key leafs and are not counted again.
 fn key_size(key: &Key) -> usize {
     let count = key.values().len();
-    if count == 1 { 0 } else { ARC + size_of::<Vec<Value>>() + size_of_val(key.values()) }
+    if count == 1 { 0 } else { ARC + size_of::<usize>() + size_of_val(key.values()) }
 }
 
 fn value_size(value: &Value) -> usize {
