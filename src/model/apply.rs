@@ -7,9 +7,12 @@ use smallvec::SmallVec;
 
 use super::claims::{Claim, Claims};
 use super::ids::{Allocator, IdKey, Ids, Pool, TUNNEL_LPORT_KEY};
+use super::instances::VniClaim;
 use super::interface::{Interface, InterfaceId};
 use super::members::Members;
-use super::rows::{Beyond, Bridge, K8sNode, Lease, Network, Pod, Port, PortId, Row};
+use super::rows::{
+    Beyond, Bridge, ElanInstance, HandMade, K8sNode, Lease, Network, Pod, Port, PortId, Row, VpnInstance,
+};
 use super::spans::{Elan, Switch, TunnelPort, Vpn};
 use super::touched::Touched;
 use super::underlay::{GRE_LPORT_KEY, uplink_lport_key};
@@ -25,10 +28,22 @@ pub struct Model {
     pub(super) leases: BTreeMap<Text, Lease>,
     pub(super) bridges: BTreeMap<Text, Bridge>,
     pub(super) ports: BTreeMap<PortId, Port>,
+    pub(super) hand_made: BTreeMap<Text, HandMade>,
+    pub(super) elan_instances: BTreeMap<Text, ElanInstance>,
+    pub(super) vpn_instances: BTreeMap<Text, VpnInstance>,
 
     pub(super) nodes_by_address: BTreeMap<IpAddr, BTreeSet<Text>>,
     pub(super) ports_by_iface: BTreeMap<Text, Members<PortId>>,
     pub(super) ports_by_number: BTreeMap<(Text, OfPort), Members<Text>>,
+    /// Interfaces written by hand, by the parent that they name.
+    pub(super) hand_made_on: BTreeMap<Text, BTreeSet<Text>>,
+    /// VNIs that are asked for by hand.
+    pub(super) vnis: BTreeSet<VniClaim>,
+    /// Route distinguishers that are asked for by hand, and the VPNs that do.
+    pub(super) rds: BTreeMap<Text, BTreeSet<Text>>,
+    /// VPNs by the route targets they import and export.
+    pub(super) importers: BTreeMap<Text, BTreeSet<Text>>,
+    pub(super) exporters: BTreeMap<Text, BTreeSet<Text>>,
     pub(super) tunnel_ports: BTreeSet<PortId>,
     pub(super) bridges_by_dpid: BTreeMap<Dpid, BTreeSet<Text>>,
     pub(super) interfaces_by_network_id: BTreeMap<Text, BTreeSet<InterfaceId>>,
@@ -75,7 +90,7 @@ impl Model {
     pub fn apply(&mut self, rows: impl IntoIterator<Item = Row>, allocator: &mut dyn Allocator) -> Touched {
         let mut work = Work::default();
         for row in rows {
-            self.put(row, &mut work);
+            self.put(row, allocator, &mut work);
         }
         self.retry_missing(allocator, &mut work);
         self.settle_switches(allocator, &mut work);
@@ -85,7 +100,7 @@ impl Model {
     }
 
     /// Puts a row in place of what was there, and marks the interfaces and switches that depend on it.
-    fn put(&mut self, row: Row, work: &mut Work) {
+    fn put(&mut self, row: Row, allocator: &mut dyn Allocator, work: &mut Work) {
         match row {
             Row::Pod(uid, row) => {
                 let before = replace(&mut self.pods, &uid, row);
@@ -106,7 +121,22 @@ impl Model {
             }
             Row::Bridge(node_id, row) => self.put_bridge(&node_id, row, work),
             Row::Port(id, row) => self.put_port(&id, row, work),
+            Row::HandMade(name, row) => self.put_hand_made(&name, row, work),
+            Row::ElanInstance(name, row) => self.put_elan_instance(&name, row, allocator, work),
+            Row::VpnInstance(name, row) => self.put_vpn_instance(&name, row, allocator, work),
         }
+    }
+
+    fn put_hand_made(&mut self, name: &Text, row: Option<HandMade>, work: &mut Work) {
+        let parent = |row: Option<&HandMade>| row.and_then(|row| row.parent.clone());
+        let before = replace(&mut self.hand_made, name, row);
+        if let Some(parent) = parent(before.as_ref()) {
+            remove_from(&mut self.hand_made_on, &parent, name);
+        }
+        if let Some(parent) = parent(self.hand_made.get(name)) {
+            self.hand_made_on.entry(parent).or_default().insert(name.clone());
+        }
+        work.dirty.insert(InterfaceId::hand_made(name));
     }
 
     fn put_node(&mut self, uid: &Text, row: Option<K8sNode>, work: &mut Work) {
@@ -158,6 +188,9 @@ impl Model {
             }
             work.touched.port_numbers.insert(number);
         }
+        let carried = self.hand_made_on.get(&id.name).into_iter().flatten();
+        work.dirty.extend(carried.map(InterfaceId::hand_made));
+        let after = self.ports.get(id);
         let iface = |port: Option<&Port>| port.and_then(|port| port.iface_id.clone());
         let tunnel = |port: Option<&Port>| port.is_some_and(|port| port.beyond.is_some());
         let (was, is) = (iface(before.as_ref()), iface(after));
@@ -225,6 +258,8 @@ impl Model {
                     if let Some(name) = &port.iface_id {
                         self.mark_name(name, work);
                     }
+                    let carried = self.hand_made_on.get(&port.id.name).into_iter().flatten();
+                    work.dirty.extend(carried.map(InterfaceId::hand_made));
                 }
             }
             work.dirty.extend(self.interfaces_on.get(&dpid).into_iter().flatten().cloned());
@@ -315,8 +350,9 @@ impl Model {
                     }
                 }
                 Pool::Vpn => {
+                    let rd = self.rd_of(&key, VpnId(id));
                     if let Some(vpn) = self.vpns.get_mut(&key) {
-                        vpn.set_id(VpnId(id));
+                        vpn.set_id(VpnId(id), rd);
                         work.touched.vpns.insert(key.clone());
                         work.touched.vpn_spans.extend(vpn.members.keys().map(|dpid| (key.clone(), *dpid)));
                     }
@@ -365,10 +401,16 @@ impl Model {
             Pool::Interfaces => self.claims.owner(&Claim::Name(key.clone())).is_some(),
             Pool::Elan => self.elans.contains_key(key),
             Pool::Vpn => self.vpns.contains_key(key),
-            Pool::Vni => {
-                self.elans.contains_key(key)
-                    || key.strip_prefix("l3 ").is_some_and(|vpn| self.vpns.contains_key(vpn))
-            }
+            Pool::Vni => match key.strip_prefix("l3 ").filter(|vpn| self.vpns.contains_key(*vpn)) {
+                Some(vpn) => {
+                    let asked = self.vpn_instances.get(vpn).and_then(|row| row.l3_vni);
+                    !asked.is_some_and(|vni| self.has_vni(key, vni))
+                }
+                None => {
+                    let asked = self.elan_instances.get(key).and_then(|row| row.vni);
+                    self.elans.contains_key(key) && !asked.is_some_and(|vni| self.has_vni(key, vni))
+                }
+            },
         }
     }
 }

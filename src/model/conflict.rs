@@ -1,99 +1,289 @@
-//! Configuration that claims what another pod has: found before it is committed.
+//! Configuration that claims what somebody else has: found before it is committed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::apply::Model;
 use super::claims::Claim;
-use super::resolve::full_name;
-use super::rows::{Pod, Row, usable};
+use super::ids::{POOL_VNIS, l3_vni_key};
+use super::interface::InterfaceId;
+use super::rows::{HandMade, Pod, Row};
+use super::spans::Vpn;
+use super::wanted::Wanted;
+use crate::net::Vni;
 use crate::schema::Text;
 
+/// What configures interfaces and networks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Claimer {
+    /// By uid.
+    Pod(Text),
+    /// Interfaces and instances that were written by hand, by name.
+    Interface(Text),
+    Elan(Text),
+    Vpn(Text),
+}
+
+/// Somebody claims what another has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// Who is refused.
+    pub claimer: Claimer,
+    /// Names object, thing, owner and what to do.
+    pub message: String,
+}
+
+/// Pods and interfaces as a commit has them; `None`: it removes them.
+type Changed<'a> = BTreeMap<Claimer, Option<Source<'a>>>;
+
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Pod(&'a Pod),
+    HandMade(&'a HandMade),
+}
+
 impl Model {
-    /// Looks for a name, address or MAC address that a changed pod newly claims and another pod has.
-    /// Costs in proportion to the changed pods.
+    /// Looks for a name, address or MAC address that a changed object newly claims and another one has, and for instances
+    /// that claim what pods make. Costs in proportion to what changes.
     ///
     /// # Errors
     /// The first such claim.
     pub fn check(&self, rows: &[Row]) -> Result<(), Conflict> {
-        let changed: BTreeMap<&Text, Option<&Pod>> = rows
+        let changed: Changed<'_> = rows
             .iter()
-            .filter_map(|row| if let Row::Pod(uid, pod) = row { Some((uid, pod.as_ref())) } else { None })
+            .filter_map(|row| match row {
+                Row::Pod(uid, pod) => Some((Claimer::Pod(uid.clone()), pod.as_ref().map(Source::Pod))),
+                Row::HandMade(name, row) => {
+                    Some((Claimer::Interface(name.clone()), row.as_ref().map(Source::HandMade)))
+                }
+                _ => None,
+            })
             .collect();
-        let mut claimed: BTreeMap<Claim, (&Text, bool)> = BTreeMap::new();
-        for (uid, pod) in &changed {
-            let before: BTreeSet<Claim> =
-                self.pods.get(*uid).map(pod_claims).unwrap_or_default().into_iter().collect();
-            for claim in pod.map(pod_claims).unwrap_or_default() {
+        self.check_claims(&changed)?;
+        rows.iter().try_for_each(|row| self.check_instance(row, rows, &changed))
+    }
+
+    fn check_claims(&self, changed: &Changed<'_>) -> Result<(), Conflict> {
+        let mut claimed: BTreeMap<Claim, (&Claimer, bool)> = BTreeMap::new();
+        for (claimer, source) in changed {
+            let before: BTreeSet<Claim> = match claimer {
+                Claimer::Pod(uid) => self.pods.get(uid).map(|pod| Source::Pod(pod).claims()),
+                Claimer::Interface(name) => {
+                    self.hand_made.get(name).map(|row| Source::HandMade(row).claims())
+                }
+                Claimer::Elan(_) | Claimer::Vpn(_) => None,
+            }
+            .unwrap_or_default()
+            .into_iter()
+            .collect();
+            for claim in source.map(|source| source.claims()).unwrap_or_default() {
                 let old = before.contains(&claim);
-                let conflict = |pod: &Text, owner: &Text, claim: &Claim| {
-                    let pod = changed.get(pod).copied().flatten();
-                    Conflict::new(pod, changed.get(owner).copied().flatten(), claim)
+                let conflict = |refused: &Claimer, owner: &Claimer| {
+                    let describe = |claimer: &Claimer| match changed.get(claimer).copied().flatten() {
+                        Some(source) => source.said(),
+                        None => self.said(claimer),
+                    };
+                    Conflict::new(refused.clone(), &describe(refused), &describe(owner), &claim)
                 };
                 match claimed.get(&claim) {
-                    Some((owner, _)) if !old => return Err(conflict(uid, owner, &claim)),
-                    Some((other, false)) => return Err(conflict(other, uid, &claim)),
+                    Some((owner, _)) if !old => return Err(conflict(claimer, owner)),
+                    Some((other, false)) => return Err(conflict(other, claimer)),
                     _ => {}
                 }
                 if !old
-                    && let Some(owner) =
-                        self.claims.owner(&claim).filter(|owner| !changed.contains_key(&owner.pod))
+                    && let Some(owner) = self.claims.owner(&claim).map(Claimer::of)
+                    && !changed.contains_key(&owner)
                 {
-                    return Err(Conflict::new(*pod, self.pods.get(&owner.pod), &claim));
+                    return Err(conflict(claimer, &owner));
                 }
-                claimed.insert(claim, (uid, old));
+                claimed.insert(claim, (claimer, old));
             }
         }
         Ok(())
     }
+
+    /// An instance that pods make is not written by hand, and of two written by hand each has its own numbers.
+    fn check_instance(&self, row: &Row, rows: &[Row], changed: &Changed<'_>) -> Result<(), Conflict> {
+        let made_by_pods = |interfaces: &mut dyn Iterator<Item = &InterfaceId>| {
+            interfaces.map(Claimer::of).find(|owner| {
+                matches!(owner, Claimer::Pod(_)) && changed.get(owner).is_none_or(Option::is_some)
+            })
+        };
+        match row {
+            Row::ElanInstance(name, Some(row)) => {
+                let owner = match self.elans.get(name).filter(|_| !self.elan_instances.contains_key(name)) {
+                    Some(elan) => made_by_pods(&mut elan.interfaces.keys()),
+                    None => None,
+                };
+                let claimer = Claimer::Elan(name.clone());
+                if let Some(owner) = owner {
+                    return Err(Conflict::derived(
+                        claimer,
+                        &format!("elan-instance {name}"),
+                        &self.said(&owner),
+                    ));
+                }
+                self.check_vni(name, row.vni, claimer, rows)
+            }
+            Row::VpnInstance(name, Some(row)) => {
+                let owner = match self.vpns.get(name).filter(|_| !self.vpn_instances.contains_key(name)) {
+                    Some(vpn) => made_by_pods(&mut vpn.interfaces.iter()),
+                    None => None,
+                };
+                let claimer = Claimer::Vpn(name.clone());
+                if let Some(owner) = owner {
+                    return Err(Conflict::derived(
+                        claimer,
+                        &format!("vpn-instance {name}"),
+                        &self.said(&owner),
+                    ));
+                }
+                if let Some(rd) = row.rd.as_ref().filter(|rd| Vpn::is_of_pool(rd)) {
+                    let message = format!(
+                        "vpn-instance {name}: route-distinguisher {rd} is one of those that Coeus gives out itself; choose another number before the colon"
+                    );
+                    return Err(Conflict { claimer, message });
+                }
+                if let Some(rd) = &row.rd {
+                    // Also of one that gives it up in the same commit: its routes have to go first.
+                    let known = self.rds.get(rd).into_iter().flatten();
+                    if let Some(other) = known.chain(asking(rows, rd)).find(|other| *other != name) {
+                        let message = format!(
+                            "vpn-instance {name}: route-distinguisher {rd} is that of vpn-instance {other}; choose another one"
+                        );
+                        return Err(Conflict { claimer, message });
+                    }
+                }
+                self.check_vni(&l3_vni_key(name), row.l3_vni, claimer, rows)
+            }
+            // It may lack something yet; but a pod's interface it will never be.
+            Row::HandMade(name, Some(row)) if !self.hand_made.contains_key(name) => {
+                let claim = Claim::Name(name.clone());
+                let owner = made_by_pods(&mut self.claims.owner(&claim).into_iter());
+                owner.map_or(Ok(()), |owner| {
+                    let claimer = Claimer::Interface(name.clone());
+                    Err(Conflict::new(claimer, &Source::HandMade(row).said(), &self.said(&owner), &claim))
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Nobody else asks for this VNI.
+    fn check_vni(
+        &self,
+        key: &Text,
+        vni: Option<Vni>,
+        claimer: Claimer,
+        rows: &[Row],
+    ) -> Result<(), Conflict> {
+        let Some(vni) = vni else { return Ok(()) };
+        if POOL_VNIS.contains(&vni.0) {
+            let (first, last) = (POOL_VNIS.start(), POOL_VNIS.end());
+            let message = format!(
+                "VXLAN network identifier {} is one of those that Coeus gives out itself ({first} to {last}); choose another one",
+                vni.0
+            );
+            return Err(Conflict { claimer, message });
+        }
+        let in_rows: BTreeMap<Text, Option<Vni>> = rows
+            .iter()
+            .filter_map(|row| match row {
+                Row::ElanInstance(name, row) => Some((name.clone(), row.as_ref().and_then(|row| row.vni))),
+                Row::VpnInstance(name, row) => {
+                    Some((l3_vni_key(name), row.as_ref().and_then(|row| row.l3_vni)))
+                }
+                _ => None,
+            })
+            .collect();
+        let known = self.vnis.range((vni, Text::new())..).take_while(|(other, _)| *other == vni);
+        let known = known.map(|(_, other)| other).filter(|other| !in_rows.contains_key(*other));
+        let coming = in_rows.iter().filter(|(_, other)| **other == Some(vni)).map(|(other, _)| other);
+        match known.chain(coming).find(|other| *other != key) {
+            None => Ok(()),
+            Some(other) => {
+                let whose = match other.strip_prefix("l3 ") {
+                    Some(vpn) => format!("vpn-instance {vpn}"),
+                    None => format!("elan-instance {other}"),
+                };
+                let message =
+                    format!("VXLAN network identifier {} is that of {whose}; choose another one", vni.0);
+                Err(Conflict { claimer, message })
+            }
+        }
+    }
+
+    /// How somebody is spoken of.
+    fn said(&self, claimer: &Claimer) -> String {
+        match claimer {
+            Claimer::Pod(uid) => self.pods.get(uid).map(|pod| Source::Pod(pod).said()),
+            _ => None,
+        }
+        .unwrap_or_else(|| match claimer {
+            Claimer::Pod(uid) => format!("pod {uid}"),
+            Claimer::Interface(name) => InterfaceId::hand_made(name).said().to_string(),
+            Claimer::Elan(name) => format!("elan-instance {name}"),
+            Claimer::Vpn(name) => format!("vpn-instance {name}"),
+        })
+    }
 }
 
-/// A pod claims what another pod has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
-    /// Uid of the pod that is refused.
-    pub pod: Text,
-    /// Names pod, thing, owner and what to do.
-    pub message: String,
+/// VPNs that ask for a route distinguisher in a commit.
+fn asking<'a>(rows: &'a [Row], rd: &'a Text) -> impl Iterator<Item = &'a Text> {
+    rows.iter().filter_map(move |row| match row {
+        Row::VpnInstance(name, Some(row)) if row.rd.as_ref() == Some(rd) => Some(name),
+        _ => None,
+    })
+}
+
+impl Claimer {
+    fn of(id: &InterfaceId) -> Claimer {
+        if id.is_hand_made() { Claimer::Interface(id.uid.clone()) } else { Claimer::Pod(id.pod.clone()) }
+    }
+}
+
+impl Source<'_> {
+    /// What its own configuration claims.
+    fn claims(self) -> Vec<Claim> {
+        match self {
+            Source::Pod(pod) => {
+                pod.interfaces.iter().flat_map(|row| Wanted::of_pod(pod, row).claims()).collect()
+            }
+            Source::HandMade(row) => Wanted::of_hand(row).claims(),
+        }
+    }
+
+    fn said(self) -> String {
+        match self {
+            Source::Pod(Pod { uid, name: Some(name), namespace: Some(namespace), .. }) => {
+                format!("pod {uid} ({namespace}:{name})")
+            }
+            Source::Pod(pod) => format!("pod {}", pod.uid),
+            Source::HandMade(row) => InterfaceId::hand_made(&row.name).said().to_string(),
+        }
+    }
 }
 
 impl Conflict {
-    fn new(pod: Option<&Pod>, owner: Option<&Pod>, claim: &Claim) -> Conflict {
-        let describe = |pod: Option<&Pod>| match pod {
-            Some(Pod { uid, name: Some(name), namespace: Some(namespace), .. }) => {
-                format!("pod {uid} ({namespace}:{name})")
-            }
-            Some(pod) => format!("pod {}", pod.uid),
-            None => "another pod".to_owned(),
-        };
+    fn new(claimer: Claimer, refused: &str, owner: &str, claim: &Claim) -> Conflict {
         let what = match claim {
             Claim::Name(name) => format!("interface name {name} is in use"),
             Claim::Address(vpn, address) => format!("address {address} is in use in namespace {vpn}"),
             Claim::Mac(elan, mac) => format!("port-mac-address {mac} is in use in ELAN {elan}"),
             Claim::Port(switch, port) => format!("port {port} of switch {switch} is in use"),
         };
-        let message = format!(
-            "{}: {what} by {}; give this pod another one, or change or delete the other pod first",
-            describe(pod),
-            describe(owner)
-        );
-        Conflict { pod: pod.map(|pod| pod.uid.clone()).unwrap_or_default(), message }
-    }
-}
-
-/// What a pod's own configuration claims, once it has name, namespace and host.
-fn pod_claims(pod: &Pod) -> Vec<Claim> {
-    let mut claims = Vec::new();
-    for row in &pod.interfaces {
-        let (Ok(name), Some(vpn), Some(host)) = (full_name(pod, row), &pod.namespace, pod.host) else {
-            continue;
+        let (this, other) = match claimer {
+            Claimer::Pod(_) => ("this pod", "the other pod"),
+            _ => ("this interface", "its owner"),
         };
-        claims.push(Claim::Name(name));
-        let addresses = row.addresses.iter().filter(|address| usable(**address));
-        claims.extend(addresses.map(|address| Claim::Address(vpn.clone(), *address)));
-        let primary = pod.primary().is_some_and(|primary| primary.uid == row.uid);
-        if let Some(mac) = pod.mac.filter(|_| primary) {
-            claims.push(Claim::Mac(format!("{host}:{vpn}").into(), mac));
-        }
+        let message = format!(
+            "{refused}: {what} by {owner}; give {this} another one, or change or delete {other} first"
+        );
+        Conflict { claimer, message }
     }
-    claims
+
+    /// What pods make of themselves was written by hand.
+    fn derived(claimer: Claimer, what: &str, owner: &str) -> Conflict {
+        let message = format!("{what} is made by Coeus for {owner}; change the pod, or choose another name");
+        Conflict { claimer, message }
+    }
 }

@@ -22,6 +22,10 @@ pub const TUNNEL_LPORT_KEY: &str = "tunnel";
 /// Where VPN ids start. Source: netvirt, `vpnservices`.
 pub const FIRST_VPN_ID: u32 = 100_000;
 
+/// VXLAN network identifiers that the pool gives out: nobody else chooses one of them. Source: netvirt,
+/// `opendaylight-vni-ranges`.
+pub const POOL_VNIS: std::ops::RangeInclusive<u32> = 70_000..=99_999;
+
 /// Pool and key together.
 pub type IdKey = (Pool, Text);
 

@@ -10,14 +10,34 @@ use super::underlay::Segment;
 use crate::net::{Dpid, LportTag, MacAddr, OfPort};
 use crate::schema::Text;
 
-/// Names one pod interface for as long as it exists: the two uids.
+/// Names one interface for as long as it exists: the two uids of a pod's; of one written by hand no pod and its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InterfaceId {
     pub pod: Text,
     pub uid: Text,
 }
 
-/// One pod interface, resolved from all rows that bear on it.
+impl InterfaceId {
+    /// Of an interface that was written by hand, which no pod has.
+    pub fn hand_made(name: &Text) -> InterfaceId {
+        InterfaceId { pod: Text::new(), uid: name.clone() }
+    }
+
+    pub fn is_hand_made(&self) -> bool {
+        self.pod.is_empty()
+    }
+
+    /// How its owner is spoken of in a sentence.
+    pub fn said(&self) -> Text {
+        if self.is_hand_made() {
+            format!("the interface {} written by hand", self.uid).into()
+        } else {
+            format!("pod {}", self.pod).into()
+        }
+    }
+}
+
+/// One interface, resolved from all rows that bear on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     pub id: InterfaceId,
@@ -53,11 +73,10 @@ pub struct Address {
 pub struct Identity {
     /// `<namespace>:<pod>`, for further interfaces `<namespace>:<pod>:<first 8 digits of the uid>`.
     pub name: Text,
-    /// `<host-ip-address>:<namespace>`.
+    /// `<host-ip-address>:<namespace>` of a pod.
     pub elan: Text,
-    /// `<namespace>`.
-    pub vpn: Text,
-    pub host: IpAddr,
+    /// `<namespace>` of a pod. One without is switched only.
+    pub vpn: Option<Text>,
     pub segment: Segment,
     /// Absent only while the pool of logical port tags is used up.
     pub lport: Option<LportTag>,
@@ -88,6 +107,8 @@ pub enum GatewaySource {
     PodCidr,
     /// The `.1` of an IPv4 address's /24: nothing better is configured.
     Assumed,
+    /// `subnet_gateway_ip` of an adjacency.
+    Adjacency,
     /// [`LINK_LOCAL_GATEWAY`]: nothing better is configured, and nothing better is needed.
     LinkLocal,
 }
@@ -137,6 +158,8 @@ impl Address {
 
 impl fmt::Display for InterfaceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.pod, self.uid)
+        // While it lacks something, another interface may be called so.
+        let whose = if self.is_hand_made() { "by hand" } else { &self.pod };
+        write!(f, "{whose}/{}", self.uid)
     }
 }

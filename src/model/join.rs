@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::apply::{Model, Work, remove_from};
-use super::ids::{Allocator, Pool, l3_vni_key};
+use super::ids::Allocator;
 use super::interface::Interface;
-use super::spans::{Chunk, Elan, Vpn};
-use crate::net::{ElanTag, Vni, VpnId};
+use super::spans::Chunk;
 use crate::schema::Text;
 
 impl Model {
@@ -29,7 +28,8 @@ impl Model {
         };
         let gateways = |interface: &Interface| -> BTreeSet<(Text, IpAddr)> {
             let Some((identity, ..)) = interface.plugged() else { return BTreeSet::new() };
-            interface.gateways().into_iter().map(|gateway| (identity.vpn.clone(), gateway)).collect()
+            let Some(vpn) = &identity.vpn else { return BTreeSet::new() };
+            interface.gateways().into_iter().map(|gateway| (vpn.clone(), gateway)).collect()
         };
         // New memberships come first, so that a thing with one member does not vanish and return.
         if before.and_then(identity) != identity(after) {
@@ -59,22 +59,7 @@ impl Model {
 
     fn enter(&mut self, interface: &Interface, allocator: &mut dyn Allocator, work: &mut Work) {
         let Some(identity) = &interface.identity else { return };
-        if !self.elans.contains_key(&identity.elan) {
-            let tag = self.ids.acquire(allocator, Pool::Elan, &identity.elan).map(ElanTag);
-            let vni = self.ids.acquire(allocator, Pool::Vni, &identity.elan).map(Vni);
-            let elan = Elan { vpn: identity.vpn.clone(), tag, vni, ..Elan::default() };
-            self.elans.insert(identity.elan.clone(), elan);
-            work.touched.elans.insert(identity.elan.clone());
-        }
-        if !self.vpns.contains_key(&identity.vpn) {
-            let mut vpn = Vpn::default();
-            if let Some(id) = self.ids.acquire(allocator, Pool::Vpn, &identity.vpn) {
-                vpn.set_id(VpnId(id));
-            }
-            vpn.l3_vni = self.ids.acquire(allocator, Pool::Vni, &l3_vni_key(&identity.vpn)).map(Vni);
-            self.vpns.insert(identity.vpn.clone(), vpn);
-            work.touched.vpns.insert(identity.vpn.clone());
-        }
+        self.enter_elan(&identity.elan, allocator, work);
         if let Some(elan) = self.elans.get_mut(&identity.elan) {
             let (shown, new) = (elan.segment(), elan.interfaces.is_empty());
             elan.interfaces.insert(interface.id.clone(), identity.segment.clone());
@@ -82,7 +67,9 @@ impl Model {
                 work.touched.elans.insert(identity.elan.clone());
             }
         }
-        if let Some(vpn) = self.vpns.get_mut(&identity.vpn) {
+        let Some(name) = &identity.vpn else { return };
+        self.enter_vpn(name, allocator, work);
+        if let Some(vpn) = self.vpns.get_mut(name) {
             vpn.interfaces.insert(interface.id.clone());
         }
     }
@@ -91,7 +78,7 @@ impl Model {
     fn count_ipv6(&mut self, before: Option<&Interface>, after: &Interface, work: &mut Work) {
         let vpn = |interface: &Interface| {
             let identity = interface.identity.as_ref().filter(|_| interface.has_ipv6())?;
-            Some(identity.vpn.clone())
+            identity.vpn.clone()
         };
         let (was, is) = (before.and_then(vpn), vpn(after));
         for (name, comes) in [(&was, false), (&is, true)] {
@@ -120,22 +107,14 @@ impl Model {
             if elan.interfaces.is_empty() || elan.segment() != shown {
                 work.touched.elans.insert(old.elan.clone());
             }
-            if elan.interfaces.is_empty() {
-                self.elans.remove(&old.elan);
-                self.ids.leave(Pool::Elan, &old.elan);
-                self.ids.leave(Pool::Vni, &old.elan);
-            }
+            self.quit_elan(&old.elan, work);
         }
         if new.is_none_or(|new| new.vpn != old.vpn)
-            && let Some(vpn) = self.vpns.get_mut(&old.vpn)
+            && let Some(name) = &old.vpn
+            && let Some(vpn) = self.vpns.get_mut(name)
         {
             vpn.interfaces.remove(&before.id);
-            if vpn.interfaces.is_empty() {
-                self.vpns.remove(&old.vpn);
-                self.ids.leave(Pool::Vpn, &old.vpn);
-                self.ids.leave(Pool::Vni, &l3_vni_key(&old.vpn));
-                work.touched.vpns.insert(old.vpn.clone());
-            }
+            self.quit_vpn(name, work);
         }
     }
 
@@ -156,12 +135,14 @@ impl Model {
             }
             work.touched.chunks.insert(chunk);
         }
-        if let Some(vpn) = self.vpns.get_mut(&identity.vpn) {
+        if let Some(name) = &identity.vpn
+            && let Some(vpn) = self.vpns.get_mut(name)
+        {
             let members = vpn.members.entry(dpid).or_default();
             *members += 1;
             if *members == 1 {
-                work.touched.vpn_spans.insert((identity.vpn.clone(), dpid));
-                self.vpns_on.entry(dpid).or_default().insert(identity.vpn.clone());
+                work.touched.vpn_spans.insert((name.clone(), dpid));
+                self.vpns_on.entry(dpid).or_default().insert(name.clone());
             }
         }
     }
@@ -189,14 +170,15 @@ impl Model {
                 remove_from(&mut self.elans_on, &dpid, &identity.elan);
             }
         }
-        if let Some(vpn) = self.vpns.get_mut(&identity.vpn)
+        if let Some(name) = &identity.vpn
+            && let Some(vpn) = self.vpns.get_mut(name)
             && let Some(members) = vpn.members.get_mut(&dpid)
         {
             *members -= 1;
             if *members == 0 {
                 vpn.members.remove(&dpid);
-                work.touched.vpn_spans.insert((identity.vpn.clone(), dpid));
-                remove_from(&mut self.vpns_on, &dpid, &identity.vpn);
+                work.touched.vpn_spans.insert((name.clone(), dpid));
+                remove_from(&mut self.vpns_on, &dpid, name);
             }
         }
     }

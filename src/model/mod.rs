@@ -12,10 +12,12 @@ mod apply;
 mod claims;
 mod conflict;
 mod ids;
+mod instances;
 mod interface;
 mod join;
 mod members;
 mod names;
+mod netvirt;
 mod read;
 mod resolve;
 mod rows;
@@ -25,17 +27,18 @@ mod systems;
 mod touched;
 mod underlay;
 mod view;
+mod wanted;
 
 pub use apply::Model;
 pub use claims::{Claim, Claimant};
-pub use conflict::Conflict;
-pub use ids::{Allocator, FIRST_VPN_ID, IdKey, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
+pub use conflict::{Claimer, Conflict};
+pub use ids::{Allocator, FIRST_VPN_ID, IdKey, POOL_VNIS, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
 pub use interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
 pub use names::identity;
 pub use read::{PHYSICAL_NETWORK, Reader};
 pub use rows::{
-    AllocationPool, Beyond, Bridge, K8sNode, LINK_LOCAL_GATEWAY, Lease, Network, NetworkType, Pod,
-    PodInterface, Port, PortId, Row,
+    AllocationPool, Beyond, Bridge, ElanInstance, HandMade, K8sNode, LINK_LOCAL_GATEWAY, Lease, Network,
+    NetworkType, Pod, PodInterface, Port, PortId, Row, VpnInstance, WantedAddress,
 };
 pub use spans::{CHUNK_BITS, Chunk, Elan, Switch, TunnelPort, Vpn, gateway_mac};
 pub use status::Reason;

@@ -1,5 +1,6 @@
 //! Schema ids of the nodes that the model reads, looked up once.
 
+use super::netvirt::NetvirtNames;
 use crate::schema::{IdentityId, Schema, SchemaId};
 
 /// Each field is the node of that name; the struct it is in, the list or container it stands below.
@@ -10,6 +11,7 @@ pub struct Names {
     pub pool: PoolNames,
     pub lease: LeaseNames,
     pub topology: TopologyNames,
+    pub netvirt: NetvirtNames,
 }
 
 /// `/pod:coe/pods`.
@@ -148,6 +150,7 @@ impl Names {
                 gre: identity(schema, "ovsdb", "interface-type-gre"),
                 patch: identity(schema, "ovsdb", "interface-type-patch"),
             },
+            netvirt: NetvirtNames::of(schema),
         }
     }
 }

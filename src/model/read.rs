@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ipnetwork::IpNetwork;
 
+use super::conflict::Claimer;
 use super::names::{Names, PodNames};
 use super::rows::{
     AllocationPool, Beyond, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId,
@@ -36,6 +37,9 @@ enum RowKey {
     /// An integration bridge, by its node id.
     Bridge(Text),
     Port(PortId),
+    HandMade(Text),
+    ElanInstance(Text),
+    VpnInstance(Text),
 }
 
 /// Reads rows from the trees of one schema.
@@ -62,9 +66,21 @@ impl Reader {
         keys.iter().map(|key| read(&self.names, after, key)).collect()
     }
 
-    /// The path of a pod's entry, for messages.
+    /// Where a pod is configured, for messages.
     pub fn pod_path(&self, uid: &Text) -> DataPath {
-        DataPath::root().child(self.names.pod.coe).entry(self.names.pod.pods, text_key(uid))
+        self.path(&Claimer::Pod(uid.clone()))
+    }
+
+    /// Where somebody's claim is configured, for messages.
+    pub fn path(&self, claimer: &Claimer) -> DataPath {
+        let Names { pod, netvirt, .. } = &self.names;
+        let (top, list, key) = match claimer {
+            Claimer::Pod(uid) => (pod.coe, pod.pods, uid),
+            Claimer::Interface(name) => (netvirt.elan_interfaces, netvirt.elan_interface, name),
+            Claimer::Elan(name) => (netvirt.elan_instances, netvirt.elan_instance, name),
+            Claimer::Vpn(name) => (netvirt.vpn_instances, netvirt.vpn_instance, name),
+        };
+        DataPath::root().child(top).entry(list, text_key(key))
     }
 }
 
@@ -89,8 +105,14 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         Some((names.pool.network, RowKey::Network))
     } else if !config && top.node == names.lease.leases {
         Some((names.lease.lease, RowKey::Lease))
+    } else if config && top.node == names.netvirt.elan_instances {
+        Some((names.netvirt.elan_instance, RowKey::ElanInstance))
+    } else if config && top.node == names.netvirt.vpn_instances {
+        Some((names.netvirt.vpn_instance, RowKey::VpnInstance))
     } else {
-        None
+        let lists = names.netvirt.interface_lists();
+        let found = lists.into_iter().find(|(container, _)| config && top.node == *container);
+        found.map(|(_, list)| (list, RowKey::HandMade as ToRow))
     };
     if let Some((list, row)) = simple {
         rows.extend(entry(1, list).map(row));
@@ -142,6 +164,9 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     list(config, names.node.k8s_nodes_info, names.node.k8s_nodes, RowKey::K8sNode);
     list(config, names.pool.dhcp_allocation_pool, names.pool.network, RowKey::Network);
     list(operational, names.lease.leases, names.lease.lease, RowKey::Lease);
+    rows.extend(names.netvirt.all_interfaces(snapshot).into_iter().map(RowKey::HandMade));
+    rows.extend(names.netvirt.all_elans(snapshot).into_iter().map(RowKey::ElanInstance));
+    rows.extend(names.netvirt.all_vpns(snapshot).into_iter().map(RowKey::VpnInstance));
     let topology = &names.topology;
     let ovsdb = operational
         .container(topology.network_topology)
@@ -188,6 +213,13 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
         }
         RowKey::Bridge(node_id) => Row::Bridge(node_id.clone(), bridge(names, snapshot, node_id)),
         RowKey::Port(id) => Row::Port(id.clone(), port(names, snapshot, id)),
+        RowKey::HandMade(name) => Row::HandMade(name.clone(), names.netvirt.hand_made(snapshot, name)),
+        RowKey::ElanInstance(name) => {
+            Row::ElanInstance(name.clone(), names.netvirt.elan_instance(snapshot, name))
+        }
+        RowKey::VpnInstance(name) => {
+            Row::VpnInstance(name.clone(), names.netvirt.vpn_instance(snapshot, name))
+        }
     }
 }
 
@@ -344,18 +376,18 @@ fn port_keys<'a>(names: &Names, node_id: &Text, node: &'a Fields) -> impl Iterat
 }
 
 /// Entries of a list whose key is one text.
-fn entries<'a>(
+pub(super) fn entries<'a>(
     fields: &'a Fields,
     list: SchemaId,
 ) -> impl Iterator<Item = (Text, &'a Arc<Fields>)> + use<'a> {
     fields.list(list).into_iter().flatten().filter_map(|(key, fields)| Some((key_text(key)?, fields)))
 }
 
-fn key_text(key: &Key) -> Option<Text> {
+pub(super) fn key_text(key: &Key) -> Option<Text> {
     if let [Value::Text(text)] = key.values() { Some(text.clone()) } else { None }
 }
 
-fn text_key(text: &Text) -> Key {
+pub(super) fn text_key(text: &Text) -> Key {
     Key::one(Value::Text(text.clone()))
 }
 
@@ -368,6 +400,6 @@ fn ipv4(fields: &Fields, leaf: SchemaId) -> Option<Ipv4Addr> {
 }
 
 /// A MAC address that a pod may have.
-fn unicast(text: &str) -> Option<MacAddr> {
+pub(super) fn unicast(text: &str) -> Option<MacAddr> {
     text.parse().ok().filter(|mac: &MacAddr| !mac.is_group() && !mac.is_zero())
 }

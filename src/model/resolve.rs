@@ -9,9 +9,9 @@ use super::apply::{Entry, Model, Work, remove_from};
 use super::claims::{Claim, Claimant};
 use super::ids::{Allocator, Pool};
 use super::interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
-use super::rows::{LINK_LOCAL_GATEWAY, Network, Pod, PodInterface, Port, usable};
+use super::rows::{LINK_LOCAL_GATEWAY, Network, Port, PortId, WantedAddress, usable};
 use super::status::Reason;
-use super::underlay::Segment;
+use super::wanted::Wanted;
 use crate::net::{Dpid, LportTag};
 use crate::schema::Text;
 
@@ -31,17 +31,12 @@ impl Model {
 
     fn settle(&mut self, id: &InterfaceId, allocator: &mut dyn Allocator, work: &mut Work) {
         let before = self.interfaces.remove(id);
-        let pod = self.pods.get(&id.pod).cloned();
-        let row = pod.as_ref().and_then(|pod| pod.interface(&id.uid));
-        let named = match (&pod, row) {
-            (Some(pod), Some(row)) => full_name(pod, row),
-            _ => Err(Vec::new()),
-        };
-        let name = named.as_ref().ok().cloned();
+        let wanted = self.wanted(id);
+        let name = wanted.as_ref().and_then(|wanted| wanted.name.as_ref().ok()).cloned();
         self.claim_name(id, before.as_ref().and_then(|entry| entry.name.as_ref()), name.as_ref(), work);
-        let draft = match (&pod, row) {
-            (Some(pod), Some(row)) => self.draft(id, pod, row, named, allocator),
-            _ => Draft { interface: Interface::unknown(id), claims: SmallVec::new() },
+        let draft = match &wanted {
+            Some(wanted) => self.draft(id, wanted, allocator),
+            None => Draft { interface: Interface::unknown(id), claims: SmallVec::new() },
         };
         let old_claims = before.as_ref().map(|entry| &entry.claims[..]).unwrap_or_default();
         self.exchange_claims(id, old_claims, &draft.claims, work);
@@ -53,15 +48,24 @@ impl Model {
         let Draft { mut interface, claims } = draft;
         self.conclude(&mut interface, &claims);
         interface.spell();
-        let network_id = row.and_then(|row| row.network_id.clone());
+        let network_id = wanted.as_ref().and_then(|wanted| wanted.network_id.clone());
         self.index(before.as_deref(), &interface, network_id.as_ref(), allocator, work);
         if before.as_ref().map(|entry| &entry.interface) != Some(&interface) {
             work.touched.interfaces.insert(id.clone());
         }
-        if row.is_some() {
+        if wanted.is_some() {
             let entry = Entry { interface, network_id, name, claims };
             self.interfaces.insert(id.clone(), Box::new(entry));
         }
+    }
+
+    /// What the rows say it should be; `None`: nothing any more.
+    pub(super) fn wanted(&self, id: &InterfaceId) -> Option<Wanted> {
+        if id.is_hand_made() {
+            return self.hand_made.get(&id.uid).map(Wanted::of_hand);
+        }
+        let pod = self.pods.get(&id.pod)?;
+        Some(Wanted::of_pod(pod, pod.interface(&id.uid)?))
     }
 
     fn claim_name(&mut self, id: &InterfaceId, before: Option<&Text>, after: Option<&Text>, work: &mut Work) {
@@ -103,107 +107,108 @@ impl Model {
         let claimant = |leased: bool| Claimant { leased, interface: id.clone() };
         for (claim, leased) in before.iter().filter(|claim| !after.contains(claim)) {
             self.take_back(claim, &claimant(*leased), work);
-            self.touch_gateway(claim, work);
+            self.touch_address(claim, work);
         }
         for (claim, leased) in after.iter().filter(|claim| !before.contains(claim)) {
             self.put_forward(claim.clone(), claimant(*leased), work);
-            self.touch_gateway(claim, work);
+            self.touch_address(claim, work);
         }
     }
 
-    /// A pod that has a gateway's address takes its place.
-    fn touch_gateway(&self, claim: &Claim, work: &mut Work) {
+    /// A pod that has a gateway's address takes its place, and that of an address seen from another VPN.
+    fn touch_address(&self, claim: &Claim, work: &mut Work) {
         if let Claim::Address(vpn, address) = claim {
             let gateway = (vpn.clone(), *address);
             if self.gateways.contains_key(&gateway) {
                 work.touched.gateways.insert(gateway);
             }
+            self.touch_leaks(vpn, *address, work);
         }
     }
 
-    fn draft(
-        &mut self,
-        id: &InterfaceId,
-        pod: &Pod,
-        row: &PodInterface,
-        named: Result<Text, Vec<Reason>>,
-        allocator: &mut dyn Allocator,
-    ) -> Draft {
+    fn draft(&mut self, id: &InterfaceId, wanted: &Wanted, allocator: &mut dyn Allocator) -> Draft {
         let mut interface = Interface::unknown(id);
         let mut claims = SmallVec::new();
-        let name = match named {
-            Ok(name) => name,
+        let name = match &wanted.name {
+            Ok(name) => name.clone(),
             Err(reasons) => {
-                interface.pending = reasons;
+                interface.pending = reasons.clone();
                 return Draft { interface, claims };
             }
         };
         if let Some(owner) = self.claims.owner(&Claim::Name(name.clone())).filter(|owner| *owner != id) {
-            interface.pending.push(Reason::NameTaken { name, owner: owner.pod.clone() });
+            interface.pending.push(Reason::NameTaken { name, owner: owner.said() });
             return Draft { interface, claims };
         }
-        let (Some(host), Some(vpn)) = (pod.host, pod.namespace.clone()) else {
-            return Draft { interface, claims };
-        };
+        let Some(elan) = wanted.elan.clone() else { return Draft { interface, claims } };
+        let vpn = wanted.vpn.clone();
         let lport = self.ids.acquire(allocator, Pool::Interfaces, &name).map(LportTag);
         if lport.is_none() {
             interface.pending.push(Reason::PoolExhausted("logical port tags"));
         }
-        let elan: Text = format!("{host}:{vpn}").into();
-        let primary = pod.primary().is_some_and(|primary| primary.uid == row.uid);
-        self.attach(&mut interface, &mut claims, &name, &elan, host, primary.then_some(pod));
-        let networks = [Some(&elan), Some(&vpn), row.network_id.as_ref()];
+        interface.pending.extend(wanted.pending.iter().cloned());
+        self.attach(&mut interface, &mut claims, &name, &elan, wanted);
+        let networks = [Some(&elan), vpn.as_ref(), wanted.network_id.as_ref()];
         let networks = || networks.into_iter().flatten().filter_map(|id| self.networks.get(id));
         let pools = || networks().flat_map(|network| &network.pools);
         interface.dhcp = pools().any(|pool| pool.subnet.is_ipv4());
         // A lease gives an IPv4 address to an interface that is configured without one.
-        let lease = self.leases.get(&name).filter(|_| !row.addresses.iter().any(IpAddr::is_ipv4));
-        let leased = lease.map(|lease| (IpAddr::V4(lease.address), true));
+        let lease = self.leases.get(&name).filter(|_| !wanted.addresses.iter().any(|own| own.ip.is_ipv4()));
+        let leased = lease.map(|lease| WantedAddress { ip: IpAddr::V4(lease.address), gateway: None });
         let mut addresses = Vec::new();
-        for (address, leased) in row.addresses.iter().map(|address| (*address, false)).chain(leased) {
-            if !usable(address) {
-                interface.pending.push(Reason::UnusableAddress(address));
+        let configured = wanted.addresses.iter().map(|address| (address, false));
+        for (address, leased) in configured.chain(leased.iter().map(|address| (address, true))) {
+            let (ip, router) = (address.ip, address.gateway);
+            if !usable(ip) {
+                interface.pending.push(Reason::UnusableAddress(ip));
                 continue;
             }
-            claims.push((Claim::Address(vpn.clone(), address), leased));
-            let gateway = self.gateway(address, host, networks());
+            // Without a VPN it is switched and not routed: the address tells nobody but its ELAN.
+            if let Some(vpn) = &vpn {
+                claims.push((Claim::Address(vpn.clone(), ip), leased));
+            }
+            let routed = vpn.is_some();
+            let given = router.map(|address| Gateway { address, source: GatewaySource::Adjacency });
+            let gateway =
+                if routed { given.or_else(|| self.gateway(ip, wanted.host, networks())) } else { None };
             if let Some(Gateway { address, source: GatewaySource::Assumed }) = gateway {
                 interface.notes.push(Reason::AssumedGateway(address));
             }
-            addresses.push(Address::new(address, gateway));
+            addresses.push(Address::new(ip, gateway));
         }
-        if row.addresses.is_empty() && leased.is_none() {
+        if addresses.is_empty() && wanted.addresses.is_empty() && vpn.is_some() {
             interface.pending.push(Reason::NoAddress);
         }
         interface.addresses = addresses.into();
-        let segment = Segment::of(row);
-        interface.identity = Some(Identity { name, elan, vpn, host, segment, lport });
+        let segment = wanted.segment.clone();
+        interface.identity = Some(Identity { name, elan, vpn, segment, lport });
         Draft { interface, claims }
     }
 
-    /// Finds the port and the MAC address. `pod` is given where the pod's own MAC address applies.
+    /// Finds the port and the MAC address.
     fn attach(
         &self,
         interface: &mut Interface,
         claims: &mut SmallVec<[(Claim, bool); 3]>,
         name: &Text,
         elan: &Text,
-        host: IpAddr,
-        pod: Option<&Pod>,
+        wanted: &Wanted,
     ) {
-        if let Some(text) = pod.and_then(|pod| pod.bad_mac.as_ref()) {
+        if let Some(text) = &wanted.bad_mac {
             interface.pending.push(Reason::BadMac(text.clone()));
             return;
         }
-        let located = self.locate(interface, name, host);
-        let configured = pod.and_then(|pod| pod.mac);
-        let mac = configured.or_else(|| located.and_then(|(_, port)| port.attached_mac));
+        let located = self.locate(interface, name, wanted);
+        let mac = wanted.mac.or_else(|| located.and_then(|(_, port)| port.attached_mac));
         // A configured address is claimed before its port appears, so that a second pod with it is refused.
         if let Some(mac) = mac {
             claims.push((Claim::Mac(elan.clone(), mac), false));
         }
         let Some((dpid, port)) = located else {
-            interface.pending.push(Reason::NoPort { name: name.clone() });
+            interface.pending.push(match &wanted.port {
+                Some(port) => Reason::NoParent { port: port.clone(), name: name.clone() },
+                None => Reason::NoPort { name: name.clone() },
+            });
             return;
         };
         let Some(mac) = mac else {
@@ -222,12 +227,23 @@ impl Model {
         }
     }
 
-    /// The port that carries this interface name: of several, the one on the pod's own node, else of the lowest dpid.
-    fn locate(&self, interface: &mut Interface, name: &Text, host: IpAddr) -> Option<(Dpid, &Port)> {
-        let ports = self.ports_by_iface.get(name)?.iter().filter_map(|id| {
+    /// The port that carries this interface: of several with its name, the one on the pod's own node, else of the lowest dpid;
+    /// the parent that is named, where there is none with its name.
+    fn locate(&self, interface: &mut Interface, name: &Text, wanted: &Wanted) -> Option<(Dpid, &Port)> {
+        let named = self.ports_by_iface.get(name).into_iter().flat_map(|ports| ports.iter().cloned());
+        let mut candidates: SmallVec<[PortId; 2]> = named.collect();
+        if candidates.is_empty()
+            && let Some(parent) = &wanted.port
+        {
+            let ids =
+                self.bridges.keys().map(|node_id| PortId { node_id: node_id.clone(), name: parent.clone() });
+            candidates.extend(ids.filter(|id| self.ports.contains_key(id)));
+        }
+        let ports = candidates.iter().filter_map(|id| {
             let dpid = self.bridges.get(&id.node_id)?.dpid;
             let switch = self.switches.get(&dpid).filter(|switch| switch.node_id == id.node_id)?;
-            let at_home = switch.local_ip.is_some_and(|local| self.is_node(host, IpAddr::V4(local)));
+            let at_home = |host| switch.local_ip.is_some_and(|local| self.is_node(host, IpAddr::V4(local)));
+            let at_home = wanted.host.is_some_and(at_home);
             Some((!at_home, dpid, self.ports.get(id)?))
         });
         let ports: SmallVec<[_; 2]> = ports.collect();
@@ -252,7 +268,7 @@ impl Model {
     fn gateway<'a>(
         &'a self,
         address: IpAddr,
-        host: IpAddr,
+        host: Option<IpAddr>,
         networks: impl Iterator<Item = &'a Network>,
     ) -> Option<Gateway> {
         let pool = networks
@@ -260,7 +276,7 @@ impl Model {
             .filter(|pool| pool.subnet.contains(address))
             .find_map(|pool| pool.gateway);
         let cidr = || {
-            let nodes = self.nodes_by_address.get(&host)?;
+            let nodes = self.nodes_by_address.get(&host?)?;
             let cidrs = nodes.iter().filter_map(|uid| self.nodes.get(uid)?.pod_cidr);
             cidrs.filter(|cidr| cidr.contains(address)).find_map(first_of)
         };
@@ -313,8 +329,7 @@ impl Model {
 
     /// How an interface is spoken of: by its name, or by its uids while it has none.
     fn name_of(&self, id: &InterfaceId) -> Text {
-        let pod = self.pods.get(&id.pod);
-        let name = pod.and_then(|pod| full_name(pod, pod.interface(&id.uid)?).ok());
+        let name = self.wanted(id).and_then(|wanted| wanted.name.ok());
         name.unwrap_or_else(|| id.to_string().into())
     }
 
@@ -364,30 +379,4 @@ fn first_of(cidr: IpNetwork) -> Option<IpAddr> {
         }
         IpNetwork::V6(_) => None,
     }
-}
-
-/// The name an interface would have, or why it has none yet.
-pub(super) fn full_name(pod: &Pod, row: &PodInterface) -> Result<Text, Vec<Reason>> {
-    let mut reasons = Vec::new();
-    for (text, what, absent) in
-        [(&pod.name, "pod name", Reason::NoName), (&pod.namespace, "namespace", Reason::NoNamespace)]
-    {
-        match text {
-            None => reasons.push(absent),
-            Some(text) if text.contains(':') => reasons.push(Reason::Colon { what, text: text.clone() }),
-            Some(_) => {}
-        }
-    }
-    if pod.host.is_none() {
-        reasons.push(Reason::NoHost);
-    }
-    let (Some(name), Some(namespace), true) = (&pod.name, &pod.namespace, reasons.is_empty()) else {
-        return Err(reasons);
-    };
-    let primary = pod.primary().is_some_and(|primary| primary.uid == row.uid);
-    if primary {
-        return Ok(format!("{namespace}:{name}").into());
-    }
-    let digits: String = row.uid.chars().take(8).collect();
-    Ok(format!("{namespace}:{name}:{digits}").into())
 }

@@ -1,11 +1,13 @@
 //! The rows as they are written: one struct for each kind of list entry that matters to forwarding.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnetwork::IpNetwork;
 
-use crate::net::{Dpid, MacAddr, OfPort};
+use super::underlay::Segment;
+use crate::net::{Dpid, MacAddr, OfPort, Vni};
 use crate::schema::Text;
 
 /// `/pod:coe/pods[uid]`.
@@ -113,6 +115,54 @@ pub struct Bridge {
     pub local_ip: Option<Ipv4Addr>,
 }
 
+/// What was written by hand about the interface of one name: `/ietf-interfaces:interfaces/interface`,
+/// `/elan:elan-interfaces/elan-interface` and `/l3vpn:vpn-interfaces/vpn-interface`, as netvirt has them.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct HandMade {
+    pub name: Text,
+    /// There is an ietf interface of that name.
+    pub exists: bool,
+    /// `enabled` is false.
+    pub is_disabled: bool,
+    /// `parent-interface`: the name of the port that carries it.
+    pub parent: Option<Text>,
+    pub elan: Option<Text>,
+    /// `vpn-instance-names`, or the older leaf `vpn-instance-name`.
+    pub vpns: Vec<Text>,
+    /// Of the only static MAC entry, else of the first primary adjacency that has one.
+    pub mac: Option<MacAddr>,
+    pub addresses: Vec<WantedAddress>,
+}
+
+/// An address that an interface is configured with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedAddress {
+    pub ip: IpAddr,
+    /// The router that is configured with it.
+    pub gateway: Option<IpAddr>,
+}
+
+/// `/elan:elan-instances/elan-instance`, written by hand.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ElanInstance {
+    /// `segmentation-id` of an ELAN that tunnels carry.
+    pub vni: Option<Vni>,
+    /// `segment-type`; of FLAT and VLAN with `segmentation-id` and `physical-network-name`.
+    pub segment: Segment,
+}
+
+/// `/l3vpn:vpn-instances/vpn-instance`, written by hand.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct VpnInstance {
+    /// The first `route-distinguisher`.
+    pub rd: Option<Text>,
+    /// `l3vni`, where it is one.
+    pub l3_vni: Option<Vni>,
+    /// Route targets of `vpnTargets`.
+    pub imports: BTreeSet<Text>,
+    pub exports: BTreeSet<Text>,
+}
+
 /// Names one port: its bridge's node id and its own name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PortId {
@@ -143,6 +193,11 @@ pub enum Row {
     /// By node id.
     Bridge(Text, Option<Bridge>),
     Port(PortId, Option<Port>),
+    /// By interface name.
+    HandMade(Text, Option<HandMade>),
+    /// By name, those written by hand.
+    ElanInstance(Text, Option<ElanInstance>),
+    VpnInstance(Text, Option<VpnInstance>),
 }
 
 /// Whether a pod or tunnel may have this address: none of 0/8 (RFC 1122), 127/8 and above 224/3.

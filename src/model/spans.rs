@@ -11,21 +11,24 @@ use crate::schema::Text;
 /// Interfaces whose lport tags share all but these bits share a broadcast chunk: at most 64 buckets.
 pub const CHUNK_BITS: u32 = 6;
 
-/// An `elan-instance`: the interfaces of one namespace on one node. It exists while it has interfaces.
+/// An `elan-instance`: the interfaces of one namespace on one node, or what was written by hand. It exists while it has
+/// interfaces or is written.
 #[derive(Clone, Debug, Default)]
 pub struct Elan {
-    pub vpn: Text,
     /// Absent only while the pool of tags is used up.
     pub tag: Option<ElanTag>,
     /// Absent only while the pool of VNIs is used up.
     pub vni: Option<Vni>,
     /// With what each asks for; the first one decides.
     pub interfaces: BTreeMap<InterfaceId, Segment>,
+    /// What was written by hand to carry it.
+    pub written: Option<Segment>,
     /// Attached interfaces by switch and logical port tag.
     pub members: BTreeMap<Dpid, BTreeMap<LportTag, InterfaceId>>,
 }
 
-/// A `vpn-instance`: the interfaces of one namespace. It exists while it has interfaces.
+/// A `vpn-instance`: the interfaces of one namespace, or what was written by hand. It exists while it has interfaces or is
+/// written.
 #[derive(Clone, Debug, Default)]
 pub struct Vpn {
     /// Absent only while the pool of ids is used up.
@@ -98,11 +101,21 @@ pub fn gateway_mac(VpnId(id): VpnId) -> MacAddr {
 }
 
 impl Vpn {
-    pub(super) fn set_id(&mut self, id: VpnId) {
-        let number = id.0.wrapping_sub(FIRST_VPN_ID).wrapping_add(1);
+    pub(super) fn set_id(&mut self, id: VpnId, rd: Text) {
         self.id = Some(id);
         self.gateway_mac_text = self.gateway_mac().map(|mac| mac.to_string().into());
-        self.rd = Some(format!("{ROUTE_DISTINGUISHER_ADMIN}:{number}").into());
+        self.rd = Some(rd);
+    }
+
+    /// The route distinguisher that goes with an id.
+    pub(super) fn route_distinguisher(id: VpnId) -> Text {
+        let number = id.0.wrapping_sub(FIRST_VPN_ID).wrapping_add(1);
+        format!("{ROUTE_DISTINGUISHER_ADMIN}:{number}").into()
+    }
+
+    /// Whether a route distinguisher is one of those that go with ids: nobody else chooses one of them.
+    pub(super) fn is_of_pool(rd: &str) -> bool {
+        rd.split_once(':').is_some_and(|(admin, _)| admin == ROUTE_DISTINGUISHER_ADMIN.to_string())
     }
 
     /// [`gateway_mac`] of this VPN.

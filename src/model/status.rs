@@ -19,10 +19,20 @@ pub enum Reason {
     NoHost,
     #[error("{what} {text:?} contains ':', which separates namespace and pod in an interface name")]
     Colon { what: &'static str, text: Text },
-    #[error("interface name {name} belongs to pod {owner}")]
+    #[error("interface name {name} belongs to {owner}")]
     NameTaken { name: Text, owner: Text },
     #[error("no switch has a port with external_ids:iface-id={name}")]
     NoPort { name: Text },
+    #[error("no port of any switch is called {port} (parent-interface) or has external_ids:iface-id={name}")]
+    NoParent { port: Text, name: Text },
+    #[error("there is no elan-interface of this name, so it is in no network")]
+    NoElanInterface,
+    #[error("there is no ietf interface of this name, only its service configuration")]
+    NoInterfaceByHand,
+    #[error("the interface is not enabled")]
+    Disabled,
+    #[error("the interface is in more than one vpn-instance; the first by name is used")]
+    SeveralVpns,
     #[error("OpenFlow port {ofport} of switch {switch} is also that of port {owner}")]
     PortTaken { switch: Dpid, ofport: u32, owner: Text },
     #[error("no MAC address: the pod has no port-mac-address and its port no external_ids:attached-mac")]

@@ -57,8 +57,11 @@ impl Segment {
 }
 
 impl Elan {
-    /// What carries it: its first interface decides.
+    /// What carries it: as it was written, else its first interface decides.
     pub fn segment(&self) -> Segment {
+        if let Some(written) = &self.written {
+            return written.clone();
+        }
         self.interfaces.values().next().cloned().unwrap_or_default()
     }
 }

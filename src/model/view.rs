@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use super::apply::Model;
 use super::claims::Claim;
-use super::interface::{Interface, InterfaceId};
+use super::interface::{Identity, Interface, InterfaceId};
 use super::rows::Pod;
 use super::spans::{Elan, Switch, TunnelPort, Vpn};
 use super::underlay::{GRE_LPORT_KEY, uplink_lport_key};
@@ -45,6 +45,11 @@ impl Model {
 
     pub fn vpn(&self, name: &str) -> Option<&Vpn> {
         self.vpns.get(name)
+    }
+
+    /// The VPN that an interface is in, if any.
+    pub fn vpn_of(&self, identity: &Identity) -> Option<&Vpn> {
+        self.vpn(identity.vpn.as_ref()?)
     }
 
     pub fn switch(&self, dpid: Dpid) -> Option<&Switch> {

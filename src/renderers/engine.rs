@@ -126,7 +126,7 @@ impl datastore::Engine for Engine {
     fn check(&self, candidate: &Commit<'_>) -> Result<(), Refusal> {
         let rows = self.reader.changed(candidate.changes, candidate.after);
         self.workshop.model.check(&rows).map_err(|conflict| Refusal {
-            path: self.reader.pod_path(&conflict.pod),
+            path: self.reader.path(&conflict.claimer),
             tag: "in-use",
             message: conflict.message,
         })

@@ -1,6 +1,6 @@
 //! The pools that numbers come from.
 
-use crate::model::{FIRST_VPN_ID, Pool};
+use crate::model::{FIRST_VPN_ID, POOL_VNIS, Pool};
 
 /// Name and range of a pool. Names as in genius and netvirt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,12 @@ pub const POOLS: [PoolRange; 4] = [
     PoolRange { pool: Pool::Interfaces, name: "interfaces", first: 1, last: 65_535 },
     PoolRange { pool: Pool::Elan, name: "elan.ids.pool", first: 5_000, last: 65_000 },
     PoolRange { pool: Pool::Vpn, name: "vpnservices", first: FIRST_VPN_ID, last: 130_000 },
-    PoolRange { pool: Pool::Vni, name: "opendaylight-vni-ranges", first: 70_000, last: 99_999 },
+    PoolRange {
+        pool: Pool::Vni,
+        name: "opendaylight-vni-ranges",
+        first: *POOL_VNIS.start(),
+        last: *POOL_VNIS.end(),
+    },
 ];
 
 impl Pool {

@@ -151,6 +151,9 @@ fn describe(row: &Row) -> (String, bool) {
         Row::Lease(key, row) => (format!("lease {key}"), row.is_none()),
         Row::Bridge(key, row) => (format!("bridge {key}"), row.is_none()),
         Row::Port(key, row) => (format!("port {key:?}"), row.is_none()),
+        Row::HandMade(key, row) => (format!("interface {key}"), row.is_none()),
+        Row::ElanInstance(key, row) => (format!("elan {key}"), row.is_none()),
+        Row::VpnInstance(key, row) => (format!("vpn {key}"), row.is_none()),
     }
 }
 

@@ -156,6 +156,18 @@ pub(super) fn of_address(port: LportTag, address: IpAddr, owner: &Owned) -> Vec<
     }
 }
 
+/// What is switched only and has no addresses that anybody knows: its MAC address is all that can be held against it.
+pub(super) fn of_any_address(port: LportTag, owner: &Owned) -> Vec<Flow> {
+    let any = |protocol| {
+        Flow::table(ANTISPOOF_ADDRESS)
+            .priority(OWN)
+            .matching([lport(port), protocol])
+            .then([resubmit(LPORT_DISPATCHER)])
+            .owned_by(owner)
+    };
+    [arp(), ipv4(), ipv6()].map(any).into()
+}
+
 /// A client without an address asks for one.
 pub(super) fn of_dhcp(port: LportTag, owner: &Owned) -> Flow {
     Flow::table(ANTISPOOF_ADDRESS)

@@ -52,6 +52,9 @@ fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
     for address in interface.addresses.iter().map(|address| address.ip).chain(link_local) {
         own.extend(flows::of_address(lport, address, &owner));
     }
+    if identity.vpn.is_none() && interface.addresses.is_empty() {
+        own.extend(flows::of_any_address(lport, &owner));
+    }
     if interface.dhcp {
         own.push(flows::of_dhcp(lport, &owner));
     }

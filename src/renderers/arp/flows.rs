@@ -36,12 +36,17 @@ pub(super) fn own_address(port: LportTag, address: Ipv4Addr, owner: &Owned) -> F
         .owned_by(owner)
 }
 
-/// Somebody of the same ELAN asks for this pod.
-pub(super) fn answer_in_elan(elan: ElanTag, address: Ipv4Addr, mac: MacAddr, owner: &Owned) -> Flow {
+/// Somebody of the same ELAN and VPN asks for this pod.
+pub(super) fn answer_in_elan(
+    (elan, vpn): (ElanTag, VpnId),
+    address: Ipv4Addr,
+    mac: MacAddr,
+    owner: &Owned,
+) -> Flow {
     Flow::table(ARP_RESPONDER)
         .priority(IN_ELAN)
         .tagged(tag(address))
-        .matching([elan_tag(elan), arp_tpa(address)])
+        .matching([elan_tag(elan), vpn_id(vpn), arp_tpa(address)])
         .matching(arp_request())
         .then(answer_arp(mac, address))
         .then([egress_to_sender(), resubmit(EGRESS_DISPATCHER)])

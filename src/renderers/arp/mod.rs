@@ -69,13 +69,16 @@ impl Renderer for Arp {
 fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
     let Some(interface) = model.interface(id) else { return };
     let Some((identity, lport, attachment)) = interface.plugged() else { return };
-    let (Some(elan), Some(vpn)) = (model.elan(&identity.elan), model.vpn(&identity.vpn)) else { return };
-    let (Some(tag), Some(vpn_id), Some(gateway)) = (elan.tag, vpn.id, vpn.gateway_mac()) else { return };
+    let Some(elan) = model.elan(&identity.elan) else { return };
+    let Some(tag) = elan.tag else { return };
+    // Who is in an ELAN only is asked himself: his address is nobody else's business.
+    let Some(vpn) = model.vpn_of(identity) else { return };
+    let (Some(vpn_id), Some(gateway)) = (vpn.id, vpn.gateway_mac()) else { return };
     let owner = Owner::new(&identity.name);
     for address in &interface.addresses {
         let IpAddr::V4(address) = address.ip else { continue };
         out.flow(attachment.dpid, flows::own_address(lport, address, &owner));
-        let own_elan = flows::answer_in_elan(tag, address, attachment.mac, &owner);
+        let own_elan = flows::answer_in_elan((tag, vpn_id), address, attachment.mac, &owner);
         out.shared_flow(elan.members.keys().copied(), own_elan);
         let proxy = flows::answer_as_proxy(vpn_id, address, gateway, &owner);
         out.shared_flow(vpn.members.keys().copied(), proxy);

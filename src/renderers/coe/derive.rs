@@ -32,7 +32,8 @@ impl Coe {
     pub(super) fn interface(&self, id: &InterfaceId, model: &Model, out: &mut Rendered) {
         let Some(interface) = model.interface(id) else { return };
         self.status.interface(model, interface, out);
-        let Some(identity) = &interface.identity else { return };
+        // What was written by hand is there already.
+        let Some(identity) = interface.identity.as_ref().filter(|_| !id.is_hand_made()) else { return };
         self.ietf_interface(interface, identity, out);
         self.elan_interface(interface, identity, out);
         self.vpn_interface(interface, identity, out);
@@ -67,6 +68,7 @@ impl Coe {
 
     fn vpn_interface(&self, interface: &Interface, identity: &Identity, out: &mut Rendered) {
         let names = &self.names;
+        let Some(vpn) = &identity.vpn else { return };
         let (path, mut build) = names.vpn_interface.entry([text(&identity.name)]);
         let ipv4 = interface.addresses.iter().any(|address| address.ip.is_ipv4());
         let subnet_type = match (ipv4, interface.has_ipv6()) {
@@ -75,12 +77,13 @@ impl Coe {
             (true, true) => V4_AND_V6_SUBNETS,
         };
         let subnet_type = Value::Enum(subnet_type);
-        build =
-            build
-                .child(names.vpn_instance_names.only([text(&identity.vpn)], |entry| {
-                    entry.leaf(names.associated_subnet_type, subnet_type)
-                }))
-                .leaf(names.router_interface, Value::Bool(false));
+        build = build
+            .child(
+                names
+                    .vpn_instance_names
+                    .only([text(vpn)], |entry| entry.leaf(names.associated_subnet_type, subnet_type)),
+            )
+            .leaf(names.router_interface, Value::Bool(false));
         if let Some(attachment) = &interface.attachment {
             let Dpid(dpid) = attachment.dpid;
             build = build.leaf(names.vpn_interface_dpn, Value::Uint(dpid));

@@ -81,6 +81,7 @@ impl Names {
                 GatewaySource::PodCidr => 1,
                 GatewaySource::Assumed => 2,
                 GatewaySource::LinkLocal => 3,
+                GatewaySource::Adjacency => 4,
             };
             build = build
                 .text_if(self.gateway, &first.gateway_text)

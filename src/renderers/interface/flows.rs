@@ -1,6 +1,6 @@
 //! Tables 0, 17 and 220.
 
-use crate::model::{Interface, Uplink};
+use crate::model::{Identity, Interface, Model, Uplink};
 use crate::net::{ElanTag, LportTag, OfPort, VpnId};
 use crate::pipeline::actions::{output, pop_vlan};
 use crate::pipeline::matches::{egress_lport, in_port, lport, service_index, tagged, untagged, vlan};
@@ -72,11 +72,24 @@ const BURST: u32 = 10;
 pub(super) struct Extras {
     pub dhcp: bool,
     pub ipv6: bool,
+    /// It is in a VPN, not only in an ELAN.
+    pub routed: bool,
 }
 
 impl Extras {
     pub fn of(interface: &Interface) -> Extras {
-        Extras { dhcp: interface.dhcp, ipv6: interface.has_ipv6() }
+        let routed = interface.identity.as_ref().is_some_and(|identity| identity.vpn.is_some());
+        Extras { dhcp: interface.dhcp, ipv6: routed && interface.has_ipv6(), routed }
+    }
+
+    /// All there are, each at its number.
+    pub fn all() -> [Extras; 8] {
+        let bit = |number: usize, bit: usize| number >> bit & 1 == 1;
+        std::array::from_fn(|at| Extras { dhcp: bit(at, 0), ipv6: bit(at, 1), routed: bit(at, 2) })
+    }
+
+    pub fn number(self) -> usize {
+        usize::from(self.dhcp) | usize::from(self.ipv6) << 1 | usize::from(self.routed) << 2
     }
 
     /// Whether any of it hands packets to the controller.
@@ -107,7 +120,14 @@ pub(super) fn from_outside(elan: ElanTag, uplink: &Uplink, owner: &Owned) -> Flo
 pub(super) fn services(extras: Extras) -> Vec<(u8, &'static str)> {
     let dhcp = extras.dhcp.then_some((DHCP_SERVICE, "dhcp"));
     let ipv6 = extras.ipv6.then_some((IPV6_SERVICE, "ipv6"));
-    dhcp.into_iter().chain(ipv6).chain([(L3VPN, "l3vpn"), (ELAN, "elan")]).collect()
+    let l3vpn = extras.routed.then_some((L3VPN, "l3vpn"));
+    dhcp.into_iter().chain(ipv6).chain(l3vpn).chain([(ELAN, "elan")]).collect()
+}
+
+/// The VPN that an interface is in, if it is in one; `None`: that has no id yet, so nothing can be said of it.
+#[expect(clippy::option_option, reason = "to be in no VPN is another thing than to wait for one")]
+pub(super) fn routing(identity: &Identity, model: &Model) -> Option<Option<VpnId>> {
+    if identity.vpn.is_none() { Some(None) } else { Some(Some(model.vpn_of(identity)?.id?)) }
 }
 
 /// The chain of services of a pod: the first one matches index 0, each writes the index of the next.
@@ -115,7 +135,7 @@ pub(super) fn services(extras: Extras) -> Vec<(u8, &'static str)> {
 pub(super) fn dispatch(
     port: LportTag,
     elan: ElanTag,
-    vpn: VpnId,
+    vpn: Option<VpnId>,
     extras: Extras,
     owner: &Owned,
 ) -> Vec<Flow> {
@@ -126,11 +146,12 @@ pub(super) fn dispatch(
         let draft =
             Flow::table(LPORT_DISPATCHER).priority(SERVICE).matching([service_index(index), lport(port)]);
         let next = Metadata::new().service_index(next).lport(port).no_service();
+        let routed = |metadata: Metadata| vpn.map_or(metadata, |vpn| metadata.vpn(vpn));
         match services[at].0 {
             DHCP_SERVICE => draft.write_metadata(next).goto(DHCP),
-            IPV6_SERVICE => draft.write_metadata(next.elan(elan).vpn(vpn)).goto(IPV6),
-            L3VPN => draft.write_metadata(next.vpn(vpn)).goto(L3_GATEWAY_MAC),
-            _ => draft.write_metadata(next.elan(elan).vpn(vpn)).goto(ARP_CHECK),
+            IPV6_SERVICE => draft.write_metadata(routed(next.elan(elan))).goto(IPV6),
+            L3VPN => draft.write_metadata(routed(next)).goto(L3_GATEWAY_MAC),
+            _ => draft.write_metadata(routed(next.elan(elan))).goto(ARP_CHECK),
         }
         .owned_by(owner)
     };

@@ -46,10 +46,8 @@ impl Renderer for Interfaces {
             Key::Interface(id) => {
                 let Some(interface) = model.interface(id) else { return };
                 let Some((identity, lport, attachment)) = interface.plugged() else { return };
-                let (Some(elan), Some(vpn)) = (model.elan(&identity.elan), model.vpn(&identity.vpn)) else {
-                    return;
-                };
-                let (Some(elan), Some(vpn)) = (elan.tag, vpn.id) else { return };
+                let Some(elan) = model.elan(&identity.elan).and_then(|elan| elan.tag) else { return };
+                let Some(vpn) = flows::routing(identity, model) else { return };
                 let owner = Owner::new(&identity.name);
                 out.flow(attachment.dpid, flows::ingress(attachment.ofport, lport, &owner));
                 let extras = flows::Extras::of(interface);

@@ -15,8 +15,8 @@ use crate::schema::{Fields, IdentityId, Key as ListKey, List, Node, Schema, Sche
 pub struct Services {
     services: ListAt,
     ingress: Option<IdentityId>,
-    /// The services of an interface: the same for all with the same extras, and held once. By DHCP, then by IPv6.
-    bound: [[(SchemaId, Node); 2]; 2],
+    /// The services of an interface: the same for all with the same extras, by their number, and held once.
+    bound: [(SchemaId, Node); 8],
     states: ListAt,
     dpid: SchemaId,
     port_no: SchemaId,
@@ -36,16 +36,16 @@ impl Services {
         const SWITCH: &str = "/odl-interface-meta:dpn-to-interface-list/dpn-to-interface";
         let state = |leaf: &str| schema.resolve(&format!("{STATE}/{leaf}"));
         let interfaces = format!("{SWITCH}/interface-name-entry");
-        let services = |dhcp, ipv6| {
+        let services = |extras| {
             let service = |(priority, name)| service(schema, priority, name);
             let list = schema.resolve(BOUND);
-            let entries = flows::services(flows::Extras { dhcp, ipv6 }).into_iter().map(service);
+            let entries = flows::services(extras).into_iter().map(service);
             shared((list, Node::List(List::of(schema, list, entries))))
         };
         Services {
             services: ListAt::new(schema, "/interface-service-bindings:service-bindings/services-info"),
             ingress: identity(schema, "interface-service-bindings", "service-mode-ingress"),
-            bound: [false, true].map(|dhcp| [false, true].map(|ipv6| services(dhcp, ipv6))),
+            bound: flows::Extras::all().map(services),
             states: ListAt::new(schema, STATE),
             dpid: state("dpid"),
             port_no: state("port-no"),
@@ -66,10 +66,11 @@ impl Services {
         let (path, build) = self.switch_interfaces.entry(self.switches.inner([dpid()]), [name()]);
         out.node(Store::Operational, path, build.leaf_if(self.switch_interface_type, l2vlan()).node());
         let elan = model.elan(&identity.elan).and_then(|elan| elan.tag);
-        let vpn = model.vpn(&identity.vpn).and_then(|vpn| vpn.id);
-        let (Some(_), Some(_), Some(ingress)) = (elan, vpn, self.ingress) else { return };
+        let (Some(_), Some(_), Some(ingress)) = (elan, flows::routing(identity, model), self.ingress) else {
+            return;
+        };
         let (path, build) = self.services.entry([name(), Value::Identity(ingress)]);
-        let bound = self.bound[usize::from(interface.dhcp)][usize::from(interface.has_ipv6())].clone();
+        let bound = self.bound[flows::Extras::of(interface).number()].clone();
         out.node(Store::Config, path, build.child(bound).node());
         let (path, build) = self.states.entry([name(), Value::Identity(ingress)]);
         let node = build

@@ -42,11 +42,16 @@ pub(super) fn own_address(port: LportTag, address: Ipv6Addr, owner: &Owned) -> F
         .owned_by(owner)
 }
 
-/// Somebody of the same ELAN asks for this pod.
-pub(super) fn answer_in_elan(elan: ElanTag, address: Ipv6Addr, mac: MacAddr, owner: &Owned) -> Flow {
+/// Somebody of the same ELAN and VPN asks for this pod.
+pub(super) fn answer_in_elan(
+    (elan, vpn): (ElanTag, VpnId),
+    address: Ipv6Addr,
+    mac: MacAddr,
+    owner: &Owned,
+) -> Flow {
     Flow::table(IPV6)
         .priority(IN_ELAN)
-        .matching([elan_tag(elan), nd_target(address)])
+        .matching([elan_tag(elan), vpn_id(vpn), nd_target(address)])
         .matching(neighbour_solicitation())
         .then(begin_advertisement(mac, false))
         .then([resubmit(ND_RESPONDER)])

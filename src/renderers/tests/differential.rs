@@ -135,7 +135,7 @@ impl Facts {
                 let interface_id = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
                 own_v6.push(0xfe80 << 112 | u128::from(interface_id));
             }
-            let vpn = model.vpn(&identity.vpn).unwrap();
+            let vpn = model.vpn_of(identity).unwrap();
             let gateway = vpn.gateway_mac().unwrap();
             facts.macs.push(gateway.to_u64().into());
             facts.vnis.extend(vpn.l3_vni.map(|vni| u128::from(vni.0)));

@@ -8,10 +8,13 @@ use proptest::prelude::*;
 
 use super::super::rendered::AtPlace;
 use super::super::testing::*;
-use crate::model::{Model, NetworkType, Pool, Port, Row, uplink_lport_key};
-use crate::net::{Dpid, OfPort};
+use crate::model::{
+    ElanInstance, HandMade, Model, NetworkType, POOL_VNIS, Pool, Port, Row, VpnInstance, WantedAddress,
+    uplink_lport_key,
+};
+use crate::net::{Dpid, OfPort, Vni};
 use crate::pipeline::{SwitchTables, golden};
-use crate::schema::{Fields, builtin, diff};
+use crate::schema::{Fields, Text, builtin, diff};
 
 /// Small ranges, so that edits meet.
 const NAMES: [&str; 4] = ["p1", "p2", "p3", "p4"];
@@ -102,6 +105,8 @@ fn any_row() -> impl Strategy<Value = Row> {
         1 => node().prop_map(|node| Row::K8sNode(format!("node-{node}").into(), None)),
         1 => (network.clone(), gateway).prop_map(|(network, gateway)| pool(network, "10.0.0.0/24", gateway)),
         1 => network.prop_map(no_pool),
+        4 => any_hand_made(),
+        4 => any_instance(),
         1 => (namespace(), name(), address()).prop_map(|(ns, name, address)| lease(&format!("{ns}:{name}"), address)),
         1 => (node(), any::<bool>()).prop_map(|(node, has_ip)| bridge(node, has_ip.then(|| host(node)))),
         1 => node().prop_map(|node| Row::Bridge(node_id(node), None)),
@@ -120,6 +125,59 @@ fn any_row() -> impl Strategy<Value = Row> {
     ]
 }
 
+/// ELANs and VPNs that are written by hand; one is also that of pods.
+const ELANS: [&str; 3] = ["lan-1", "lan-2", "192.168.56.11:blue"];
+const VPNS: [&str; 3] = ["corp2", "office", "red"];
+const TARGETS: [&str; 3] = ["64512:1", "64512:2", "64512:3"];
+
+/// An interface written by hand, which may lack something or have the name of a pod's.
+fn any_hand_made() -> impl Strategy<Value = Row> {
+    let name = prop::sample::select(&["hand-1", "hand-2", "blue:p1"][..]);
+    let elan = prop::option::of(prop::sample::select(&ELANS[..]));
+    let vpns = prop::sample::subsequence(&VPNS[..], 0..=2);
+    let parent =
+        prop::option::of((namespace(), self::name()).prop_map(|(ns, name)| format!("veth-{ns}:{name}")));
+    let mac_of = prop::option::of(9_u32..13);
+    (name, elan, vpns, parent, addresses(), mac_of, any::<[bool; 4]>()).prop_map(
+        |(name, elan, vpns, parent, addresses, mac_of, [there, exists, enabled, routed])| {
+            let gateway = routed.then(|| "10.0.0.254".parse().unwrap());
+            let address = |ip: &IpAddr| WantedAddress { ip: *ip, gateway };
+            let row = HandMade {
+                name: name.into(),
+                exists: exists || enabled,
+                is_disabled: !(enabled || exists),
+                parent: parent.map(Into::into),
+                elan: elan.map(Into::into),
+                vpns: vpns.into_iter().map(Into::into).collect(),
+                mac: mac_of.map(|ofport| mac(9, ofport)),
+                addresses: addresses.iter().map(address).collect(),
+            };
+            Row::HandMade(name.into(), (there || exists).then_some(row))
+        },
+    )
+}
+
+fn any_instance() -> impl Strategy<Value = Row> {
+    let vni = || prop::option::of(prop::sample::select(&[Vni(500), Vni(501), Vni(70_000)][..]));
+    let targets = || {
+        let some = prop::sample::subsequence(&TARGETS[..], 0..=2);
+        some.prop_map(|all| all.into_iter().map(Text::from).collect::<BTreeSet<Text>>())
+    };
+    let number = prop::option::of(1..3);
+    let elan = (prop::sample::select(&ELANS[..]), vni(), any::<bool>()).prop_map(|(name, vni, there)| {
+        let row = ElanInstance { vni, ..ElanInstance::default() };
+        Row::ElanInstance(name.into(), there.then_some(row))
+    });
+    let vpn = (prop::sample::select(&VPNS[..]), number, vni(), targets(), targets(), any::<[bool; 2]>());
+    let vpn = vpn.prop_map(|(name, number, l3_vni, imports, exports, [one, two])| {
+        // No two VPNs of one store have the same.
+        let rd = number.map(|number| format!("{}:{number}", name.len()).into());
+        let row = VpnInstance { rd, l3_vni, imports, exports };
+        Row::VpnInstance(name.into(), (one || two).then_some(row))
+    });
+    prop_oneof![elan, vpn]
+}
+
 /// Commits of a few rows each, after three switches came up.
 fn any_history() -> impl Strategy<Value = Vec<Vec<Row>>> {
     let commits = prop::collection::vec(prop::collection::vec(any_row(), 1..4), 1..25);
@@ -132,13 +190,22 @@ fn ids_in_use(model: &Model) -> BTreeMap<(Pool, String), u32> {
     for interface in model.interfaces() {
         if let Some(identity) = &interface.identity {
             ids.insert((Pool::Interfaces, identity.name.to_string()), identity.lport.unwrap().0);
-            let (elan, vpn) = (model.elan(&identity.elan).unwrap(), model.vpn(&identity.vpn).unwrap());
-            ids.insert((Pool::Elan, identity.elan.to_string()), elan.tag.unwrap().0);
-            ids.insert((Pool::Vni, identity.elan.to_string()), elan.vni.unwrap().0);
-            ids.insert((Pool::Vpn, identity.vpn.to_string()), vpn.id.unwrap().0);
-            ids.insert((Pool::Vni, format!("l3 {}", identity.vpn)), vpn.l3_vni.unwrap().0);
         }
     }
+    for name in
+        ELANS.iter().copied().chain(model.interfaces().filter_map(|it| Some(&*it.identity.as_ref()?.elan)))
+    {
+        let Some(elan) = model.elan(name) else { continue };
+        ids.insert((Pool::Elan, name.to_owned()), elan.tag.unwrap().0);
+        ids.insert((Pool::Vni, name.to_owned()), elan.vni.unwrap().0);
+    }
+    for name in NAMESPACES.iter().copied().chain(VPNS) {
+        let Some(vpn) = model.vpn(name) else { continue };
+        ids.insert((Pool::Vpn, name.to_owned()), vpn.id.unwrap().0);
+        ids.insert((Pool::Vni, format!("l3 {name}")), vpn.l3_vni.unwrap().0);
+    }
+    // A number that was asked for by hand is none of the pool.
+    ids.retain(|(pool, _), id| *pool != Pool::Vni || POOL_VNIS.contains(id));
     if model.switches().next().is_some() {
         ids.insert((Pool::Interfaces, "tunnel".to_owned()), 0);
     }
@@ -276,5 +343,8 @@ fn without(row: &Row) -> Row {
         Row::Lease(key, _) => Row::Lease(key.clone(), None),
         Row::Bridge(key, _) => Row::Bridge(key.clone(), None),
         Row::Port(key, _) => Row::Port(key.clone(), None),
+        Row::HandMade(key, _) => Row::HandMade(key.clone(), None),
+        Row::ElanInstance(key, _) => Row::ElanInstance(key.clone(), None),
+        Row::VpnInstance(key, _) => Row::VpnInstance(key.clone(), None),
     }
 }

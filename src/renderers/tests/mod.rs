@@ -1,5 +1,6 @@
 //! Cases: golden files of each feature, and what must change when something changes.
 
+mod by_hand;
 mod changes;
 mod derived;
 mod differential;

@@ -65,7 +65,7 @@ impl Prefixes {
         if interface.addresses.is_empty() {
             return;
         }
-        let Some(vpn) = model.vpn(&identity.vpn) else { return };
+        let (Some(name_of_vpn), Some(vpn)) = (&identity.vpn, model.vpn_of(identity)) else { return };
         let Some(VpnId(id)) = vpn.id else { return };
         let name = || Value::Text(identity.name.clone());
         let dpid = || Value::Uint(attachment.dpid.0);
@@ -76,7 +76,7 @@ impl Prefixes {
             let node = build.leaf(self.prefix_dpn, dpid()).leaf(self.prefix_interface, name());
             out.node(Store::Operational, path, node.node());
         }
-        let (path, build) = self.op_data.entry([name(), Value::Text(identity.vpn.clone())]);
+        let (path, build) = self.op_data.entry([name(), Value::Text(name_of_vpn.clone())]);
         let adjacency = self.adjacency.each(interface.addresses.iter().map(|address| {
             let fill = |entry: Build| {
                 entry

@@ -23,19 +23,25 @@ use crate::pipeline::Owner;
 pub struct Vpns;
 
 impl Vpns {
-    /// The route to one pod, on every switch of its VPN.
+    /// The route to one interface, on every switch of its VPN and of those that import its routes.
     fn interface(&self, id: &InterfaceId, model: &Model, out: &mut Rendered) {
         let Some(interface) = model.interface(id) else { return };
         let Some((identity, lport, attachment)) = interface.plugged() else { return };
-        let Some(vpn) = model.vpn(&identity.vpn) else { return };
-        let (Some(id), Some(gateway), here) = (vpn.id, vpn.gateway_mac(), attachment.dpid) else { return };
+        let (Some(name), Some(vpn)) = (&identity.vpn, model.vpn_of(identity)) else { return };
+        let here = attachment.dpid;
         let owner = Owner::new(&identity.name);
+        let importers = model.importers(name);
         for address in interface.addresses.iter().map(|address| address.ip) {
-            out.flow(here, flows::route_local(id, address, gateway, attachment.mac, lport, &owner));
-            let Some(vni) = vpn.l3_vni else { continue };
-            for dpid in vpn.members.keys().filter(|dpid| **dpid != here) {
-                if let Some(remote) = model.remote(*dpid, here) {
-                    out.flow(*dpid, flows::route_remote(id, address, gateway, vni, remote, &owner));
+            let seen = importers.iter().filter(|importer| model.sees(importer, name, address));
+            for seen_in in seen.filter_map(|importer| model.vpn(importer)).chain([vpn]) {
+                let (Some(id), Some(gateway)) = (seen_in.id, seen_in.gateway_mac()) else { continue };
+                for dpid in seen_in.members.keys() {
+                    if *dpid == here {
+                        let flow = flows::route_local(id, address, gateway, attachment.mac, lport, &owner);
+                        out.flow(here, flow);
+                    } else if let (Some(vni), Some(remote)) = (vpn.l3_vni, model.remote(*dpid, here)) {
+                        out.flow(*dpid, flows::route_remote(id, address, gateway, vni, remote, &owner));
+                    }
                 }
             }
         }
@@ -54,6 +60,7 @@ impl Renderer for Vpns {
         keys.extend(touched.gateways.iter().cloned().map(|(vpn, address)| Key::Gateway(vpn, address)));
         for name in vpns_respanned(touched, model) {
             interfaces_of_vpn(name, model, keys);
+            model.exporters(name).into_iter().for_each(|other| interfaces_of_vpn(other, model, keys));
             gateways_of_vpn(name, model, keys);
             let members = model.vpn(name).into_iter().flat_map(|vpn| vpn.members.keys());
             keys.extend(members.map(|dpid| Key::VpnOnSwitch(name.clone(), *dpid)));

@@ -8,7 +8,7 @@ use super::super::key::{interfaces_of_vpn, touched_interfaces};
 use super::super::nodes::{InnerList, ListAt, shared};
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
-use crate::model::{Interface, Model, Touched};
+use crate::model::{Address, Attachment, Interface, Model, Touched, Vpn};
 use crate::net::VpnId;
 use crate::schema::{Node, Schema, SchemaId, Value};
 
@@ -94,25 +94,45 @@ impl Routes {
 
     fn interface(&self, interface: &Interface, model: &Model, out: &mut Rendered) {
         let Some((identity, _, attachment)) = interface.plugged() else { return };
-        let Some(vpn) = model.vpn(&identity.vpn) else { return };
+        let (Some(name), Some(vpn)) = (&identity.vpn, model.vpn_of(identity)) else { return };
         let Some(rd) = vpn.rd.clone().map(Value::Text) else { return };
         let dpid = Value::Uint(attachment.dpid.0);
         let (path, _) = self.switches.entry(self.vpns.inner([rd.clone()]), [dpid]);
         let (path, build) = self.interfaces.entry(path, [Value::Text(identity.name.clone())]);
         out.node(Store::Operational, path, build.node());
+        let importers: Vec<_> = model.importers(name).into_iter().collect();
         for address in &interface.addresses {
-            let prefix = Value::Text(address.prefix.clone());
-            let (path, mut build) = self.entries.entry(self.tables.inner([rd.clone()]), [prefix]);
-            build = build
-                .leaf(self.origin_leaf, self.origin.clone())
-                .leaf(self.encap_type, Value::Enum(VXLAN))
-                .leaf_if(self.l3vni, vpn.l3_vni.map(|vni| Value::Uint(vni.0.into())))
-                .text_if(self.gateway_mac, &vpn.gateway_mac_text);
-            if let Some(endpoint) = model.switch(attachment.dpid).and_then(|switch| switch.local_ip) {
-                build = build.child(self.next_hop(endpoint));
+            self.route(address, vpn, vpn, attachment, model, out);
+            for importer in importers.iter().filter(|importer| model.sees(importer, name, address.ip)) {
+                if let Some(importer) = model.vpn(importer) {
+                    self.route(address, importer, vpn, attachment, model, out);
+                }
             }
-            out.node(Store::Config, path, build.node());
         }
+    }
+
+    /// A route to an address of a VPN, as another (or the same) sees it.
+    fn route(
+        &self,
+        address: &Address,
+        seen_in: &Vpn,
+        vpn: &Vpn,
+        attachment: &Attachment,
+        model: &Model,
+        out: &mut Rendered,
+    ) {
+        let Some(rd) = seen_in.rd.clone().map(Value::Text) else { return };
+        let prefix = Value::Text(address.prefix.clone());
+        let (path, mut build) = self.entries.entry(self.tables.inner([rd]), [prefix]);
+        build = build
+            .leaf(self.origin_leaf, self.origin.clone())
+            .leaf(self.encap_type, Value::Enum(VXLAN))
+            .leaf_if(self.l3vni, vpn.l3_vni.map(|vni| Value::Uint(vni.0.into())))
+            .text_if(self.gateway_mac, &seen_in.gateway_mac_text);
+        if let Some(endpoint) = model.switch(attachment.dpid).and_then(|switch| switch.local_ip) {
+            build = build.child(self.next_hop(endpoint));
+        }
+        out.node(Store::Config, path, build.node());
     }
 
     /// The next hop is the tunnel endpoint of the pod's node: all routes to a node share it.
@@ -133,6 +153,7 @@ impl Renderer for Routes {
         keys.extend(touched.vpn_spans.iter().cloned().map(|(vpn, dpid)| Key::VpnOnSwitch(vpn, dpid)));
         for vpn in &touched.vpns {
             interfaces_of_vpn(vpn, model, keys);
+            model.exporters(vpn).into_iter().for_each(|other| interfaces_of_vpn(other, model, keys));
             keys.push(Key::Vpn(vpn.clone()));
             let members = model.vpn(vpn).into_iter().flat_map(|vpn| vpn.members.keys());
             keys.extend(members.map(|dpid| Key::VpnOnSwitch(vpn.clone(), *dpid)));

@@ -1,0 +1,120 @@
+//! What an interface should be, whoever says so: a pod, or netvirt's own configuration.
+
+use std::net::IpAddr;
+
+use super::claims::Claim;
+use super::rows::{HandMade, Pod, PodInterface, WantedAddress, usable};
+use super::status::Reason;
+use super::underlay::Segment;
+use crate::net::MacAddr;
+use crate::schema::Text;
+
+/// An interface as it is configured, before it is known whether what it asks for can be had.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    /// Its name, or why it has none yet.
+    pub name: Result<Text, Vec<Reason>>,
+    pub elan: Option<Text>,
+    pub vpn: Option<Text>,
+    /// The node it belongs to, where that is said.
+    pub host: Option<IpAddr>,
+    pub mac: Option<MacAddr>,
+    /// What is written in place of a MAC address.
+    pub bad_mac: Option<Text>,
+    pub addresses: Vec<WantedAddress>,
+    pub network_id: Option<Text>,
+    pub segment: Segment,
+    /// The port that carries it, where it is not the one with its name as `iface-id`.
+    pub port: Option<Text>,
+    /// What it waits for besides.
+    pub pending: Vec<Reason>,
+}
+
+impl Wanted {
+    /// One interface of a pod.
+    pub fn of_pod(pod: &Pod, row: &PodInterface) -> Wanted {
+        let primary = pod.primary().is_some_and(|primary| primary.uid == row.uid);
+        let elan = || Some(format!("{}:{}", pod.host?, pod.namespace.as_deref()?).into());
+        let address = |ip: &IpAddr| WantedAddress { ip: *ip, gateway: None };
+        Wanted {
+            name: full_name(pod, row),
+            elan: elan(),
+            vpn: pod.namespace.clone(),
+            host: pod.host,
+            mac: pod.mac.filter(|_| primary),
+            bad_mac: pod.bad_mac.clone().filter(|_| primary),
+            addresses: row.addresses.iter().map(address).collect(),
+            network_id: row.network_id.clone(),
+            segment: Segment::of(row),
+            port: None,
+            pending: Vec::new(),
+        }
+    }
+
+    /// What was written as `ietf-interface`, `elan-interface` and `vpn-interface` of one name.
+    pub fn of_hand(row: &HandMade) -> Wanted {
+        let mut pending = Vec::new();
+        if row.elan.is_none() {
+            pending.push(Reason::NoElanInterface);
+        }
+        if !row.exists {
+            pending.push(Reason::NoInterfaceByHand);
+        }
+        if row.is_disabled {
+            pending.push(Reason::Disabled);
+        }
+        Wanted {
+            name: if pending.is_empty() { Ok(row.name.clone()) } else { Err(pending) },
+            elan: row.elan.clone(),
+            vpn: row.vpns.first().cloned(),
+            host: None,
+            mac: row.mac,
+            bad_mac: None,
+            addresses: row.addresses.clone(),
+            network_id: None,
+            segment: Segment::default(),
+            port: row.parent.clone(),
+            pending: if row.vpns.len() > 1 { vec![Reason::SeveralVpns] } else { Vec::new() },
+        }
+    }
+
+    /// What it claims by configuration alone, once it has a name.
+    pub fn claims(&self) -> Vec<Claim> {
+        let Ok(name) = &self.name else { return Vec::new() };
+        let mut claims = vec![Claim::Name(name.clone())];
+        if let Some(vpn) = &self.vpn {
+            let addresses = self.addresses.iter().filter(|address| usable(address.ip));
+            claims.extend(addresses.map(|address| Claim::Address(vpn.clone(), address.ip)));
+        }
+        if let (Some(elan), Some(mac)) = (&self.elan, self.mac) {
+            claims.push(Claim::Mac(elan.clone(), mac));
+        }
+        claims
+    }
+}
+
+/// The name an interface would have, or why it has none yet.
+fn full_name(pod: &Pod, row: &PodInterface) -> Result<Text, Vec<Reason>> {
+    let mut reasons = Vec::new();
+    for (text, what, absent) in
+        [(&pod.name, "pod name", Reason::NoName), (&pod.namespace, "namespace", Reason::NoNamespace)]
+    {
+        match text {
+            None => reasons.push(absent),
+            Some(text) if text.contains(':') => reasons.push(Reason::Colon { what, text: text.clone() }),
+            Some(_) => {}
+        }
+    }
+    if pod.host.is_none() {
+        reasons.push(Reason::NoHost);
+    }
+    let (Some(name), Some(namespace), true) = (&pod.name, &pod.namespace, reasons.is_empty()) else {
+        return Err(reasons);
+    };
+    let primary = pod.primary().is_some_and(|primary| primary.uid == row.uid);
+    if primary {
+        return Ok(format!("{namespace}:{name}").into());
+    }
+    let digits: String = row.uid.chars().take(8).collect();
+    Ok(format!("{namespace}:{name}:{digits}").into())
+}

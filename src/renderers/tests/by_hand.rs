@@ -1,0 +1,285 @@
+//! netvirt's own configuration, written by hand: it acts, keeps out of the way of what pods make, and VPNs exchange routes.
+
+use super::super::Engine;
+use super::mini::Mini;
+use super::ovs::Ovs;
+use crate::datastore::Store::{Config, Operational};
+use crate::net::Dpid;
+use crate::pipeline::{SwitchTables, golden};
+
+const P1: &str = "11111111-1111-1111-1111-111111111111";
+
+/// A switch as OVSDB describes it, with ports `tap1` to `tap3` that carry nobody's name, and one for `blue:p1`.
+fn switch(number: u64) -> String {
+    let port = |name: &str, ofport: u32, iface: &str| {
+        format!(
+            r#"{{"tp-id":"{name}","ovsdb:ofport":{ofport},"ovsdb:interface-external-ids":[
+                {{"external-id-key":"iface-id","external-id-value":"{iface}"}},
+                {{"external-id-key":"attached-mac","external-id-value":"0a:00:00:00:0{number}:{ofport}"}}]}}"#
+        )
+    };
+    let ports = [("tap1", 11, "x"), ("tap2", 12, "y"), ("tap3", 13, "z"), ("veth1", 10, "blue:p1")]
+        .map(|(name, ofport, iface)| port(&format!("{name}-{number}"), ofport, iface))
+        .join(",");
+    format!(
+        r#"{{"node-id":"ovsdb://uuid/{number}","ovsdb:openvswitch-other-configs":[
+            {{"other-config-key":"local_ip","other-config-value":"192.168.56.1{number}"}}]}},
+        {{"node-id":"ovsdb://uuid/{number}/bridge/br-int","ovsdb:bridge-name":"br-int","ovsdb:datapath-id":"00:00:00:00:00:00:00:0{number}",
+         "termination-point":[{{"tp-id":"tun0","ovsdb:ofport":1,"ovsdb:interface-type":"ovsdb:interface-type-vxlan",
+             "ovsdb:options":[{{"option":"remote_ip","value":"flow"}}]}},{ports}]}}"#
+    )
+}
+
+fn world() -> Mini {
+    let mut mini = Mini::new();
+    let nodes = format!(
+        r#"{{"network-topology:topology":[{{"topology-id":"ovsdb:1","node":[{},{}]}}]}}"#,
+        switch(1),
+        switch(2)
+    );
+    mini.put(Operational, "network-topology:network-topology/topology=ovsdb%3A1", &nodes).unwrap();
+    mini
+}
+
+/// The three parts of an interface, as netvirt's users write them.
+fn put_interface(mini: &mut Mini, name: &str, port: &str, elan: &str, vpn: &str, address: &str) {
+    let ietf = format!(
+        r#"{{"ietf-interfaces:interface":[{{"name":"{name}","type":"iana-if-type:l2vlan","enabled":true,
+        "odl-interface:l2vlan-mode":"trunk","odl-interface:parent-interface":"{port}"}}]}}"#
+    );
+    let key = name.replace(':', "%3A");
+    mini.put(Config, &format!("ietf-interfaces:interfaces/interface={key}"), &ietf).unwrap();
+    let member = format!(r#"{{"elan:elan-interface":[{{"name":"{name}","elan-instance-name":"{elan}"}}]}}"#);
+    mini.put(Config, &format!("elan:elan-interfaces/elan-interface={key}"), &member).unwrap();
+    if vpn.is_empty() {
+        return;
+    }
+    let routed = format!(
+        r#"{{"l3vpn:vpn-interface":[{{"name":"{name}","vpn-instance-names":[{{"vpn-name":"{vpn}"}}],
+        "odl-l3vpn:adjacency":[{{"ip_address":"{address}/32","adjacency_type":"primary-adjacency","subnet_gateway_ip":"10.0.0.1"}}]}}]}}"#
+    );
+    mini.put(Config, &format!("l3vpn:vpn-interfaces/vpn-interface={key}"), &routed).unwrap();
+}
+
+fn vpn(name: &str, rd: &str, imports: &str, exports: &str) -> String {
+    let target = |target: &str, kind: &str| {
+        (!target.is_empty())
+            .then(|| format!(r#"{{"vrfRTValue":"{target}","vrfRTType":"{kind}_extcommunity"}}"#))
+    };
+    let targets: Vec<_> =
+        [target(imports, "import"), target(exports, "export")].into_iter().flatten().collect();
+    format!(
+        r#"{{"l3vpn:vpn-instance":[{{"vpn-instance-name":"{name}","ipv4-family":{{"route-distinguisher":["{rd}"],
+        "vpnTargets":{{"vpnTarget":[{}]}}}}}}]}}"#,
+        targets.join(",")
+    )
+}
+
+fn put_vpn(mini: &mut Mini, name: &str, rd: &str, imports: &str, exports: &str) {
+    let path = format!("l3vpn:vpn-instances/vpn-instance={name}");
+    mini.put(Config, &path, &vpn(name, rd, imports, exports)).unwrap();
+}
+
+fn put_elan(mini: &mut Mini, name: &str, vni: u32) {
+    let body = format!(
+        r#"{{"elan:elan-instance":[{{"elan-instance-name":"{name}","segmentation-id":{vni},"segment-type":"elan:segment-type-vxlan"}}]}}"#
+    );
+    mini.put(Config, &format!("elan:elan-instances/elan-instance={name}"), &body).unwrap();
+}
+
+/// corp on switch 1 and 2, lab on switch 2, each in a LAN of its own; corp and lab exchange routes if they should.
+fn corp_and_lab(exchange: bool) -> Mini {
+    let mut mini = world();
+    put_elan(&mut mini, "lan-corp", 5001);
+    put_elan(&mut mini, "lan-lab", 5002);
+    let (corp, lab) = if exchange { ("64512:1", "64512:2") } else { ("", "") };
+    put_vpn(&mut mini, "corp", "7:1", lab, corp);
+    put_vpn(&mut mini, "lab", "7:2", corp, lab);
+    put_interface(&mut mini, "c1", "tap1-1", "lan-corp", "corp", "10.0.0.11");
+    put_interface(&mut mini, "c2", "tap2-2", "lan-corp", "corp", "10.0.0.12");
+    put_interface(&mut mini, "l1", "tap1-2", "lan-lab", "lab", "10.9.0.11");
+    mini
+}
+
+fn tables(mini: &Mini, switch: u64) -> SwitchTables {
+    mini.engine.desired().remove(&Dpid(switch)).unwrap_or_default()
+}
+
+#[test]
+fn what_is_written_by_hand_acts_as_what_pods_make() {
+    let mini = corp_and_lab(false);
+    for (store, path, part) in [
+        (Config, "elan:elan-instances", r#""elan-instance-name":"lan-corp""#),
+        (Config, "elan:elan-instances", r#""segmentation-id":5001"#),
+        (Operational, "elan:elan-tag-name-map", r#""name":"lan-corp""#),
+        (Config, "odl-l3vpn:vpn-instance-to-vpn-id", r#""vpn-instance-name":"corp""#),
+        (Config, "odl-fib:fibEntries", r#""routeDistinguisher":"7:1""#),
+        (Config, "odl-fib:fibEntries", r#""destPrefix":"10.0.0.12/32""#),
+        (Operational, "coeus-status:objects", r#""name":"c1","state":"desired""#),
+        (Operational, "coeus-status:objects", r#""gateway-source":"adjacency""#),
+        (Operational, "ietf-interfaces:interfaces-state", r#""name":"c1""#),
+    ] {
+        let text = mini.get(store, path);
+        assert!(text.contains(part), "{path} has no {part}: {text}");
+    }
+    let text = golden::print(&tables(&mini, 1));
+    assert!(text.contains("0x1389"), "the VNI that was asked for: {text}");
+}
+
+#[test]
+fn a_packet_between_interfaces_written_by_hand_arrives() {
+    let Some(ovs) = Ovs::start() else { return };
+    let (apart, together) = (corp_and_lab(false), corp_and_lab(true));
+    for (name, mini) in [("apart", &apart), ("together", &together)] {
+        for switch in [1, 2] {
+            ovs.bridge(&format!("{name}{switch}"), &tables(mini, switch));
+        }
+    }
+    let trace = |bridge: &str, packet: &str| ovs.control().ask("ofproto/trace", &[bridge, packet]);
+    let macs = ["0a:00:00:00:01:11", "0a:00:00:00:02:12", "02:c0:e5:01:86:a0"];
+    let from_c1 = |to: &str, address: &str| {
+        format!("in_port=11,ip,eth_src={},eth_dst={to},ip_src=10.0.0.11,ip_dst={address},nw_ttl=64", macs[0])
+    };
+    // In one LAN, across the tunnel; and there, to its port.
+    let text = trace("apart1", &from_c1(macs[1], "10.0.0.12"));
+    assert!(text.contains("set_field:0x1389->tun_id") && text.contains("output:1"), "{text}");
+    let tunnelled = |vni: u32, to: &str, address: &str| {
+        format!(
+            "in_port=1,tun_id={vni},ip,eth_src={},eth_dst={to},ip_src=10.0.0.11,ip_dst={address},nw_ttl=63",
+            macs[0]
+        )
+    };
+    let text = trace("apart2", &tunnelled(5001, macs[1], "10.0.0.12"));
+    assert!(text.contains("output:12"), "{text}");
+    // VPNs that exchange no routes stay apart; those that do reach each other, both ways.
+    let text = trace("apart1", &from_c1(macs[2], "10.9.0.11"));
+    assert!(text.contains("Datapath actions: drop"), "{text}");
+    let text = trace("together1", &from_c1(macs[2], "10.9.0.11"));
+    assert!(text.contains("output:1"), "{text}");
+    let vni = text.split("->tun_id").next().and_then(|text| text.rsplit("set_field:").next()).unwrap();
+    let vni = u32::from_str_radix(vni.trim_start_matches("0x"), 16).unwrap();
+    let text = trace("together2", &tunnelled(vni, macs[2], "10.9.0.11"));
+    assert!(text.contains("output:11"), "{text}");
+    let back = "in_port=11,ip,eth_src=0a:00:00:00:02:11,eth_dst=02:c0:e5:01:86:a1,ip_src=10.9.0.11,ip_dst=10.0.0.12,nw_ttl=64";
+    let text = trace("together2", back);
+    assert!(text.contains("output:12"), "{text}");
+    let text = trace("apart2", back);
+    assert!(text.contains("Datapath actions: drop"), "{text}");
+}
+
+#[test]
+fn in_an_elan_alone_it_is_switched_and_not_routed() {
+    let mut mini = world();
+    put_elan(&mut mini, "lan", 5001);
+    put_interface(&mut mini, "a", "tap1-1", "lan", "", "");
+    put_interface(&mut mini, "b", "tap2-1", "lan", "", "");
+    let Some(ovs) = Ovs::start() else { return };
+    ovs.bridge("lan", &tables(&mini, 1));
+    let trace = |packet: &str| ovs.control().ask("ofproto/trace", &["lan", packet]);
+    let text = trace("in_port=11,eth_type=0x88b5,eth_src=0a:00:00:00:01:11,eth_dst=0a:00:00:00:01:12");
+    assert!(text.contains("output:12"), "{text}");
+    let text = trace(
+        "in_port=11,arp,eth_src=0a:00:00:00:01:11,eth_dst=ff:ff:ff:ff:ff:ff,arp_op=1,arp_sha=0a:00:00:00:01:11,arp_spa=1.1.1.1,arp_tpa=1.1.1.2",
+    );
+    assert!(text.contains("output:12"), "{text}");
+}
+
+#[test]
+fn what_pods_make_is_not_written_by_hand() {
+    let mut mini = world();
+    let pod = format!(
+        r#"{{"pod:pods":[{{"uid":"{P1}","name":"p1","network-NS":"blue","host-ip-address":"192.168.56.11",
+        "interface":[{{"uid":"{P1}","ip-address":"10.11.1.10","network-type":"VXLAN"}}]}}]}}"#
+    );
+    let at = format!("pod:coe/pods={P1}");
+    mini.put(Config, &at, &pod).unwrap();
+    let (elan, name) = ("192.168.56.11%3Ablue", "blue%3Ap1");
+    for (path, body, owner) in [
+        (
+            format!("elan:elan-instances/elan-instance={elan}"),
+            r#"{"elan:elan-instance":[{"elan-instance-name":"192.168.56.11:blue"}]}"#,
+            "elan-instance 192.168.56.11:blue",
+        ),
+        (
+            "l3vpn:vpn-instances/vpn-instance=blue".to_owned(),
+            r#"{"l3vpn:vpn-instance":[{"vpn-instance-name":"blue"}]}"#,
+            "vpn-instance blue",
+        ),
+        (
+            format!("elan:elan-interfaces/elan-interface={name}"),
+            r#"{"elan:elan-interface":[{"name":"blue:p1","elan-instance-name":"lan"}]}"#,
+            "blue:p1",
+        ),
+        (
+            format!("l3vpn:vpn-interfaces/vpn-interface={name}"),
+            r#"{"l3vpn:vpn-interface":[{"name":"blue:p1"}]}"#,
+            "blue:p1",
+        ),
+        (
+            format!("ietf-interfaces:interfaces/interface={name}"),
+            r#"{"ietf-interfaces:interface":[{"name":"blue:p1","type":"iana-if-type:l2vlan"}]}"#,
+            "blue:p1",
+        ),
+    ] {
+        let refusal = mini.put(Config, &path, body).expect_err(&path);
+        assert_eq!(refusal.tag, "in-use");
+        assert!(refusal.message.contains(owner) && refusal.message.contains(P1), "{}", refusal.message);
+    }
+    // What was written first stands, and the pod that would have its name is refused.
+    mini.delete(Config, &at).unwrap();
+    put_interface(&mut mini, "blue:p1", "tap1-1", "lan", "corp", "10.11.1.10");
+    let refusal = mini.put(Config, &at, &pod).expect_err("the name is in use");
+    assert!(refusal.message.contains("the interface blue:p1 written by hand"), "{}", refusal.message);
+}
+
+#[test]
+fn numbers_that_another_has_are_refused() {
+    let mut mini = world();
+    put_elan(&mut mini, "lan", 5001);
+    put_vpn(&mut mini, "corp", "7:1", "", "");
+    for (path, body, reason) in [
+        (
+            "elan:elan-instances/elan-instance=other",
+            r#"{"elan:elan-instance":[{"elan-instance-name":"other","segmentation-id":5001}]}"#.to_owned(),
+            "that of elan-instance lan",
+        ),
+        (
+            "elan:elan-instances/elan-instance=other",
+            r#"{"elan:elan-instance":[{"elan-instance-name":"other","segmentation-id":70001}]}"#.to_owned(),
+            "Coeus gives out itself (70000 to 99999)",
+        ),
+        ("l3vpn:vpn-instances/vpn-instance=lab", vpn("lab", "7:1", "", ""), "that of vpn-instance corp"),
+        ("l3vpn:vpn-instances/vpn-instance=lab", vpn("lab", "100:9", "", ""), "Coeus gives out itself"),
+        (
+            "l3vpn:vpn-instances/vpn-instance=lab",
+            r#"{"l3vpn:vpn-instance":[{"vpn-instance-name":"lab","l3vni":5001}]}"#.to_owned(),
+            "that of elan-instance lan",
+        ),
+    ] {
+        let refusal = mini.put(Config, path, &body).expect_err(path);
+        assert!(refusal.message.contains(reason), "{}", refusal.message);
+    }
+}
+
+#[test]
+fn what_was_written_by_hand_goes_without_a_trace() {
+    let mut mini = world();
+    let (flows, derived) = (mini.engine.desired(), mini.snapshot.clone());
+    put_elan(&mut mini, "lan", 5001);
+    put_vpn(&mut mini, "corp", "7:1", "", "");
+    put_interface(&mut mini, "c1", "tap1-1", "lan", "corp", "10.0.0.11");
+    assert_ne!(mini.engine.desired(), flows);
+    for path in [
+        "l3vpn:vpn-interfaces/vpn-interface=c1",
+        "elan:elan-interfaces/elan-interface=c1",
+        "ietf-interfaces:interfaces/interface=c1",
+        "l3vpn:vpn-instances/vpn-instance=corp",
+        "elan:elan-instances/elan-instance=lan",
+    ] {
+        mini.delete(Config, path).unwrap();
+    }
+    let engine: &Engine = &mini.engine;
+    assert_eq!(engine.desired(), flows);
+    assert_eq!(mini.snapshot.config.derived, derived.config.derived);
+    assert_eq!(mini.snapshot.operational.derived, derived.operational.derived);
+}
