@@ -349,8 +349,7 @@ impl Editor<'_> {
         };
         let none = Values::default();
         let old = if let Some(Node::LeafList(values)) = old { values } else { &none };
-        let kind = &self.schema.node(self.steps[at].node).kind;
-        let in_order = matches!(kind, Kind::LeafList { user_ordered: false, .. });
+        let in_order = is_sorted_set(self.schema, self.steps[at].node);
         let new = (self.change)(old.get(value).cloned().map(Node::Leaf))?;
         let values = match new {
             None => old.without(value),
@@ -402,9 +401,14 @@ fn not_empty(node: &Node) -> bool {
 
 /// A leaf-list in its one form: configuration that the system orders is sorted and a set; the rest stays as given.
 pub fn leaf_list(schema: &Schema, id: SchemaId, values: Vec<Value>) -> Node {
-    let node = schema.node(id);
-    let set = node.config && matches!(node.kind, Kind::LeafList { user_ordered: false, .. });
+    let set = is_sorted_set(schema, id);
     Node::LeafList(if set { Values::ascending(values) } else { values.into_iter().collect() })
+}
+
+/// Configuration that the system orders; state stays in the order it was told in (RFC 7950 section 7.7.7).
+fn is_sorted_set(schema: &Schema, id: SchemaId) -> bool {
+    let node = schema.node(id);
+    node.config && matches!(node.kind, Kind::LeafList { user_ordered: false, .. })
 }
 
 /// Sets `child`; nodes of other cases of its choices give way.
