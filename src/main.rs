@@ -116,6 +116,7 @@ fn serve(options: ServeOptions) -> Result<(), String> {
     let password = std::env::var("COEUS_ADMIN_PASSWORD").ok();
     let settings = Settings::from(options, password).map_err(|error| error.to_string())?;
     observe::start(&settings.log, settings.log_format)?;
+    app::allow_many_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -1,8 +1,10 @@
 //! The whole controller, put together: what `coeus serve` runs.
 
+mod files;
 mod punts;
 mod settings;
 
+pub use files::allow_many_files;
 pub use settings::{ServeOptions, Settings, SettingsError};
 
 use std::collections::{BTreeMap, BTreeSet};

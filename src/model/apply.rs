@@ -10,6 +10,7 @@ use super::ids::{Allocator, IdKey, Ids, Pool, TUNNEL_LPORT_KEY};
 use super::instances::VniClaim;
 use super::interface::{Interface, InterfaceId};
 use super::members::Members;
+use super::prefixes::Prefixes;
 use super::rows::{
     Beyond, Bridge, ElanInstance, HandMade, K8sNode, Lease, Network, Pod, Port, PortId, Row, VpnInstance,
 };
@@ -53,7 +54,9 @@ pub struct Model {
     pub(super) elans: BTreeMap<Text, Elan>,
     pub(super) vpns: BTreeMap<Text, Vpn>,
     pub(super) switches: BTreeMap<Dpid, Switch>,
-    pub(super) gateways: BTreeMap<(Text, IpAddr), BTreeSet<InterfaceId>>,
+    pub(super) prefixes: Prefixes,
+    /// Gateways of each VPN, with the number of interfaces that use one by switch.
+    pub(super) gateways: BTreeMap<(Text, IpAddr), BTreeMap<Dpid, usize>>,
     pub(super) interfaces_on: BTreeMap<Dpid, BTreeSet<InterfaceId>>,
     pub(super) elans_on: BTreeMap<Dpid, BTreeSet<Text>>,
     pub(super) vpns_on: BTreeMap<Dpid, BTreeSet<Text>>,
@@ -83,6 +86,9 @@ pub(super) struct Work {
     pub touched: Touched,
     pub dirty: BTreeSet<InterfaceId>,
     pub dirty_switches: BTreeSet<Dpid>,
+    /// Addresses of nodes of which something changed.
+    pub dirty_endpoints: BTreeSet<IpAddr>,
+    pub dirty_prefixes: BTreeSet<Dpid>,
 }
 
 impl Model {
@@ -94,6 +100,7 @@ impl Model {
         }
         self.retry_missing(allocator, &mut work);
         self.settle_switches(allocator, &mut work);
+        self.settle_prefixes(&mut work);
         self.settle_interfaces(allocator, &mut work);
         self.settle_ids(allocator);
         work.touched
@@ -154,6 +161,7 @@ impl Model {
         for host in was.union(&is) {
             self.mark_host(*host, work);
         }
+        self.move_prefix(before.as_ref(), uid, work);
     }
 
     fn put_bridge(&mut self, node_id: &Text, row: Option<Bridge>, work: &mut Work) {
@@ -232,10 +240,14 @@ impl Model {
     /// Works out the switches whose bridge or tunnel port changed, and marks the interfaces they may hold.
     fn settle_switches(&mut self, allocator: &mut dyn Allocator, work: &mut Work) {
         let mut doubtful = BTreeSet::new();
+        let was_mesh = self.is_mesh();
         for dpid in std::mem::take(&mut work.dirty_switches) {
             let bridge = self.bridges_by_dpid.get(&dpid).and_then(|ids| self.bridges.get(ids.first()?));
             let after = bridge.map(|bridge| self.switch_of(bridge));
             let before = replace(&mut self.switches, &dpid, after);
+            let endpoint = |switch: Option<&Switch>| Some(IpAddr::V4(switch?.local_ip?));
+            let (was, is) = (endpoint(before.as_ref()), endpoint(self.switches.get(&dpid)));
+            self.move_endpoint(dpid, was, is, work);
             let after = self.switches.get(&dpid);
             if before.as_ref() == after {
                 continue;
@@ -278,6 +290,7 @@ impl Model {
                 work.touched.switches.extend(self.switches.keys());
             }
         }
+        work.touched.mesh = was_mesh != self.is_mesh();
         let key: Text = TUNNEL_LPORT_KEY.into();
         if self.needs(&(Pool::Interfaces, key.clone())) {
             if self.tunnel_lport.is_none() {

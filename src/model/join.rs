@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use super::apply::{Model, Work, remove_from};
 use super::ids::Allocator;
 use super::interface::Interface;
-use super::spans::Chunk;
+use super::spans::{Chunk, share_of};
+use crate::net::Dpid;
 use crate::schema::Text;
 
 impl Model {
@@ -26,10 +27,11 @@ impl Model {
             let (identity, lport, attachment) = interface.plugged()?;
             Some((identity.elan.clone(), identity.vpn.clone(), lport, attachment.dpid))
         };
-        let gateways = |interface: &Interface| -> BTreeSet<(Text, IpAddr)> {
-            let Some((identity, ..)) = interface.plugged() else { return BTreeSet::new() };
+        let gateways = |interface: &Interface| -> BTreeSet<((Text, IpAddr), Dpid)> {
+            let Some((identity, _, attachment)) = interface.plugged() else { return BTreeSet::new() };
             let Some(vpn) = &identity.vpn else { return BTreeSet::new() };
-            interface.gateways().into_iter().map(|gateway| (vpn.clone(), gateway)).collect()
+            let used = interface.gateways().into_iter();
+            used.map(|gateway| ((vpn.clone(), gateway), attachment.dpid)).collect()
         };
         // New memberships come first, so that a thing with one member does not vanish and return.
         if before.and_then(identity) != identity(after) {
@@ -44,16 +46,52 @@ impl Model {
             self.plug(after, work);
         }
         let (was, is) = (before.map(gateways).unwrap_or_default(), gateways(after));
-        for gateway in was.difference(&is) {
-            work.touched.gateways.insert(gateway.clone());
-            remove_from(&mut self.gateways, gateway, &after.id);
+        for (gateway, dpid) in is.difference(&was) {
+            self.use_gateway(gateway, *dpid, work);
         }
-        for gateway in is.difference(&was) {
-            work.touched.gateways.insert(gateway.clone());
-            self.gateways.entry(gateway.clone()).or_default().insert(after.id.clone());
+        for (gateway, dpid) in was.difference(&is) {
+            self.leave_gateway(gateway, *dpid, work);
         }
+        self.note_outside(before, after);
         if let Some(interface) = before {
             self.quit(interface, after, work);
+        }
+    }
+
+    fn use_gateway(&mut self, gateway: &(Text, IpAddr), dpid: Dpid, work: &mut Work) {
+        let users = self.gateways.entry(gateway.clone()).or_default().entry(dpid).or_default();
+        *users += 1;
+        if *users == 1 {
+            work.touched.gateways.insert(gateway.clone());
+        }
+    }
+
+    fn leave_gateway(&mut self, gateway: &(Text, IpAddr), dpid: Dpid, work: &mut Work) {
+        let Some(switches) = self.gateways.get_mut(gateway) else { return };
+        let Some(users) = switches.get_mut(&dpid) else { return };
+        *users -= 1;
+        if *users > 0 {
+            return;
+        }
+        switches.remove(&dpid);
+        if switches.is_empty() {
+            self.gateways.remove(gateway);
+        }
+        work.touched.gateways.insert(gateway.clone());
+    }
+
+    /// Whether an interface has an address that needs a route of its own.
+    fn note_outside(&mut self, before: Option<&Interface>, after: &Interface) {
+        let old = before.and_then(|before| before.identity.as_ref());
+        if let Some(vpn) = old.and_then(|identity| self.vpns.get_mut(identity.vpn.as_ref()?)) {
+            vpn.outside.remove(&after.id);
+        }
+        let Some((identity, _, attachment)) = after.plugged() else { return };
+        let covered = |ip: IpAddr| self.is_covered(attachment.dpid, ip);
+        let is_outside = after.addresses.iter().any(|address| !covered(address.ip));
+        let name = identity.vpn.as_ref().filter(|_| is_outside);
+        if let Some(vpn) = name.and_then(|name| self.vpns.get_mut(name)) {
+            vpn.outside.insert(after.id.clone());
         }
     }
 
@@ -141,6 +179,7 @@ impl Model {
             let members = vpn.members.entry(dpid).or_default();
             *members += 1;
             if *members == 1 {
+                vpn.shares.insert((share_of(dpid), dpid));
                 work.touched.vpn_spans.insert((name.clone(), dpid));
                 self.vpns_on.entry(dpid).or_default().insert(name.clone());
             }
@@ -177,6 +216,7 @@ impl Model {
             *members -= 1;
             if *members == 0 {
                 vpn.members.remove(&dpid);
+                vpn.shares.remove(&(share_of(dpid), dpid));
                 work.touched.vpn_spans.insert((name.clone(), dpid));
                 remove_from(&mut self.vpns_on, &dpid, name);
             }

@@ -18,6 +18,7 @@ mod join;
 mod members;
 mod names;
 mod netvirt;
+mod prefixes;
 mod read;
 mod resolve;
 mod rows;
@@ -40,9 +41,9 @@ pub use rows::{
     AllocationPool, Beyond, Bridge, ElanInstance, HandMade, K8sNode, LINK_LOCAL_GATEWAY, Lease, Network,
     NetworkType, Pod, PodInterface, Port, PortId, Row, VpnInstance, WantedAddress,
 };
-pub use spans::{CHUNK_BITS, Chunk, Elan, Switch, TunnelPort, Vpn, gateway_mac};
+pub use spans::{CHUNK_BITS, Chunk, Elan, SHARES, Switch, TunnelPort, Vpn, gateway_mac, share_of};
 pub use status::Reason;
 pub use systems::{System, Systems};
 pub use touched::Touched;
 pub use underlay::{GRE_LPORT_KEY, Segment, Uplink, uplink_lport_key};
-pub use view::Remote;
+pub use view::{MESH, Remote};

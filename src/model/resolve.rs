@@ -224,6 +224,7 @@ impl Model {
             } else if switch.tunnel.is_none() {
                 interface.notes.push(Reason::NoTunnelPort(dpid));
             }
+            interface.notes.extend(self.no_prefix(dpid).cloned());
         }
     }
 

@@ -235,6 +235,10 @@ impl Pod {
 
 impl K8sNode {
     pub fn has_address(&self, address: IpAddr) -> bool {
-        self.internal == Some(address) || self.external == Some(address)
+        self.addresses().any(|own| own == address)
+    }
+
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        [self.internal, self.external].into_iter().flatten()
     }
 }

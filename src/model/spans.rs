@@ -44,6 +44,19 @@ pub struct Vpn {
     pub ipv6: BTreeSet<InterfaceId>,
     /// Number of attached interfaces by switch.
     pub members: BTreeMap<Dpid, usize>,
+    /// The same switches by share.
+    pub(super) shares: BTreeSet<(u8, Dpid)>,
+    /// Attached interfaces with an address that no prefix covers.
+    pub outside: BTreeSet<InterfaceId>,
+}
+
+/// Parts that the switches of a VPN are divided into, so that one more switch is work on one part.
+pub const SHARES: u8 = 32;
+
+/// The part that a switch belongs to in every VPN.
+pub fn share_of(dpid: Dpid) -> u8 {
+    // Fibonacci hashing: ids are counted up, or are MAC addresses of one maker.
+    (dpid.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SHARES.trailing_zeros())) as u8
 }
 
 /// A switch: its integration bridge and the ports that lead to other nodes.
@@ -116,6 +129,12 @@ impl Vpn {
     /// Whether a route distinguisher is one of those that go with ids: nobody else chooses one of them.
     pub(super) fn is_of_pool(rd: &str) -> bool {
         rd.split_once(':').is_some_and(|(admin, _)| admin == ROUTE_DISTINGUISHER_ADMIN.to_string())
+    }
+
+    /// The switches of one share.
+    pub fn share(&self, share: u8) -> impl Iterator<Item = Dpid> + Clone {
+        let of_share = (share, Dpid(0))..=(share, Dpid(u64::MAX));
+        self.shares.range(of_share).map(|(_, dpid)| *dpid)
     }
 
     /// [`gateway_mac`] of this VPN.

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use ipnetwork::IpNetwork;
+
 use super::rows::NetworkType;
 use crate::net::{Dpid, MacAddr};
 use crate::schema::Text;
@@ -77,4 +79,12 @@ pub enum Reason {
     OtherNetworkType { elan: Text, kind: NetworkType },
     #[error("more than one port has external_ids:iface-id={name}; that of switch {switch} is used")]
     SeveralPorts { name: Text, switch: Dpid },
+    #[error(
+        "pod-cidr {cidr} of node {node} overlaps that of node {other}, so other nodes need a route to each pod"
+    )]
+    CidrOverlaps { cidr: IpNetwork, node: Text, other: Text },
+    #[error("nodes {node} and {other} both have address {address}, so other nodes need a route to each pod")]
+    TwoNodes { address: IpAddr, node: Text, other: Text },
+    #[error("switch {other} has an address of node {node}, too, so other nodes need a route to each pod")]
+    TwoSwitches { node: Text, other: Dpid },
 }

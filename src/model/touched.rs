@@ -25,10 +25,14 @@ pub struct Touched {
     pub chunks: BTreeSet<Chunk>,
     /// Local broadcast groups whose set of chunks changed.
     pub floods: BTreeSet<(Text, Dpid)>,
-    /// Gateways (VPN and address) that came or went.
+    /// Gateways (VPN and address) that came or went, on some switch.
     pub gateways: BTreeSet<(Text, IpAddr)>,
     /// Port numbers of a bridge (its node id) whose port came, went or changed.
     pub port_numbers: BTreeSet<(Text, OfPort)>,
     /// Switches that came or went, or whose tunnel address or port changed.
     pub switches: BTreeSet<Dpid>,
+    /// Switches that have another prefix.
+    pub prefixes: BTreeSet<Dpid>,
+    /// The tunnels of all pairs came or went.
+    pub mesh: bool,
 }

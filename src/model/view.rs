@@ -21,6 +21,9 @@ pub struct Remote {
     pub address: Ipv4Addr,
 }
 
+/// Switches whose pairs are listed at most: 4,032 tunnels.
+pub const MESH: usize = 64;
+
 impl Model {
     pub fn interface(&self, id: &InterfaceId) -> Option<&Interface> {
         self.interfaces.get(id).map(|entry| &entry.interface)
@@ -77,6 +80,11 @@ impl Model {
         self.gateways.range(first..).map(|(key, _)| key).take_while(move |key| key.0 == vpn).map(|key| key.1)
     }
 
+    /// The switches on which interfaces of a VPN route through this address.
+    pub fn switches_of_gateway(&self, vpn: &Text, address: IpAddr) -> impl Iterator<Item = Dpid> + Clone {
+        self.gateways.get(&(vpn.clone(), address)).into_iter().flat_map(|switches| switches.keys().copied())
+    }
+
     /// The switches themselves answer for this address: some interface routes through it, and no pod has it.
     pub fn is_gateway(&self, vpn: &Text, address: IpAddr) -> bool {
         self.gateways.contains_key(&(vpn.clone(), address))
@@ -85,8 +93,22 @@ impl Model {
 
     /// How `from` sends to `to` through its tunnel port, if both ends are known.
     pub fn remote(&self, from: Dpid, to: Dpid) -> Option<Remote> {
-        self.switches.get(&from)?.tunnel.as_ref()?;
+        if self.has_tunnel(from) { self.endpoint(to) } else { None }
+    }
+
+    /// How any switch that has a tunnel port sends to `to`.
+    pub fn endpoint(&self, to: Dpid) -> Option<Remote> {
         Some(Remote { tunnel: self.tunnel_lport?, address: self.switches.get(&to)?.local_ip? })
+    }
+
+    /// Whether a switch has its tunnel port.
+    pub fn has_tunnel(&self, dpid: Dpid) -> bool {
+        self.switches.get(&dpid).is_some_and(|switch| switch.tunnel.is_some())
+    }
+
+    /// Whether tunnels are listed by pairs: not among too many switches, since pairs grow with the square of them.
+    pub fn is_mesh(&self) -> bool {
+        self.switches.len() <= MESH
     }
 
     /// The tunnel port of a switch and its logical port tag.

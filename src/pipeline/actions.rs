@@ -103,6 +103,21 @@ pub fn answer_arp(mac: MacAddr, ip: Ipv4Addr) -> Vec<Action> {
     ]
 }
 
+/// The same with the address that is asked for.
+pub fn answer_arp_for_any(mac: MacAddr) -> Vec<Action> {
+    vec![
+        Action::Move { src: whole(Field::EthSrc), dst: whole(Field::EthDst) },
+        set_eth_src(mac),
+        Action::load(whole(Field::ArpOp), 2),
+        Action::Move { src: whole(Field::ArpSha), dst: whole(Field::ArpTha) },
+        Action::Push(whole(Field::ArpTpa)),
+        Action::Move { src: whole(Field::ArpSpa), dst: whole(Field::ArpTpa) },
+        Action::Pop(whole(Field::ArpSpa)),
+        Action::load(whole(Field::ArpSha), mac.to_u64()),
+        clear_in_port(),
+    ]
+}
+
 /// Turns an ICMP echo request into its reply, addressed to the asker; the switch mends the checksums.
 pub fn answer_echo() -> Vec<Action> {
     vec![

@@ -49,12 +49,12 @@ pub mod broadcast_groups {
 
     /// The local ports whose tags share all but the lowest six bits.
     pub fn chunk(elan: ElanTag, port: LportTag) -> u32 {
-        0x4000_0000 | (elan.0 << 10) | ((port.0 / CHUNK) & 0x3ff)
+        0x4000_0000 | (elan.0 << 11) | ((port.0 / CHUNK) & 0x7ff)
     }
 
     /// Whether an id is one of these, whoever made the group.
     pub fn is_ours(id: u32) -> bool {
-        (200_000..400_000).contains(&id) || id >> 26 == 0x4000_0000 >> 26
+        (200_000..400_000).contains(&id) || id >> 27 == 0x4000_0000 >> 27
     }
 }
 

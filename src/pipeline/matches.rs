@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use ipnetwork::{IpNetwork, Ipv4Network, Ipv6Network};
 use openflow_rs::{Field, MatchField};
 
 use super::Metadata;
@@ -92,6 +93,10 @@ pub fn arp_tpa(target: Ipv4Addr) -> MatchField {
     MatchField::exact(Field::ArpTpa, u32::from(target))
 }
 
+pub fn arp_tpa_in(prefix: Ipv4Network) -> MatchField {
+    ipv4_masked(Field::ArpTpa, prefix)
+}
+
 pub fn arp_spa(sender: Ipv4Addr) -> MatchField {
     MatchField::exact(Field::ArpSpa, u32::from(sender))
 }
@@ -110,6 +115,22 @@ pub fn ip_host(address: IpAddr) -> [MatchField; 2] {
         IpAddr::V4(address) => [ipv4(), MatchField::exact(Field::Ipv4Dst, u32::from(address))],
         IpAddr::V6(address) => [ipv6(), MatchField::exact(Field::Ipv6Dst, u128::from(address))],
     }
+}
+
+/// All destination addresses of a prefix.
+pub fn ip_prefix(prefix: IpNetwork) -> [MatchField; 2] {
+    match prefix {
+        IpNetwork::V4(prefix) => [ipv4(), ipv4_masked(Field::Ipv4Dst, prefix)],
+        IpNetwork::V6(prefix) => [ipv6(), ipv6_masked(Field::Ipv6Dst, prefix)],
+    }
+}
+
+fn ipv4_masked(field: Field, prefix: Ipv4Network) -> MatchField {
+    MatchField::masked(field, u32::from(prefix.network()), u32::from(prefix.mask()))
+}
+
+fn ipv6_masked(field: Field, prefix: Ipv6Network) -> MatchField {
+    MatchField::masked(field, u128::from(prefix.network()), u128::from(prefix.mask()))
 }
 
 pub fn ip_ttl(ttl: u8) -> MatchField {
@@ -197,6 +218,10 @@ pub fn nd_tll(mac: MacAddr) -> MatchField {
 /// The address that is asked for, or told of.
 pub fn nd_target(target: Ipv6Addr) -> MatchField {
     MatchField::exact(Field::NdTarget, u128::from(target))
+}
+
+pub fn nd_target_in(prefix: Ipv6Network) -> MatchField {
+    ipv6_masked(Field::NdTarget, prefix)
 }
 
 pub fn ipv6_src(source: Ipv6Addr) -> MatchField {

@@ -11,10 +11,11 @@ pub struct PoolRange {
     pub last: u32,
 }
 
-/// All pools. Elan tags stop at 65000 to fit 16 bits, lport tags fit both 20 bits and a meter id; VPN ids and VNIs
-/// share no number. Source: netvirt `elan.ids.pool`, `vpnservices`, `opendaylight-vni-ranges`; genius `interfaces`.
+/// All pools. Elan tags stop at 65000 to fit 16 bits. Lport tags, with netvirt up to 65535, fit 17 of their 20 bits: they
+/// are meter ids, too, of which the kernel takes 200,000, and are cut into 2048 chunks. VPN ids and VNIs share no number.
+/// Source: netvirt `elan.ids.pool`, `vpnservices`, `opendaylight-vni-ranges`; genius `interfaces`.
 pub const POOLS: [PoolRange; 4] = [
-    PoolRange { pool: Pool::Interfaces, name: "interfaces", first: 1, last: 65_535 },
+    PoolRange { pool: Pool::Interfaces, name: "interfaces", first: 1, last: 131_071 },
     PoolRange { pool: Pool::Elan, name: "elan.ids.pool", first: 5_000, last: 65_000 },
     PoolRange { pool: Pool::Vpn, name: "vpnservices", first: FIRST_VPN_ID, last: 130_000 },
     PoolRange {

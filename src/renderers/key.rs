@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::model::{Chunk, InterfaceId, Model, Touched};
+use crate::model::{Chunk, InterfaceId, Model, SHARES, Touched, share_of};
 use crate::net::{Dpid, OfPort};
 use crate::schema::Text;
 
@@ -19,6 +19,8 @@ pub enum Key {
     Chunk(Chunk),
     /// A router address of a VPN.
     Gateway(Text, IpAddr),
+    /// The way to the prefix of a switch, on one share of the switches of a VPN.
+    Prefix(Text, Dpid, u8),
     /// From one switch to another.
     Tunnel(Dpid, Dpid),
     /// A port number of a bridge, by the bridge's node id.
@@ -37,6 +39,7 @@ impl fmt::Display for Key {
             Key::VpnOnSwitch(name, dpid) => write!(f, "vpn {name} on {dpid}"),
             Key::Chunk(chunk) => write!(f, "chunk {} of elan {} on {}", chunk.number, chunk.elan, chunk.dpid),
             Key::Gateway(vpn, address) => write!(f, "gateway {address} of vpn {vpn}"),
+            Key::Prefix(vpn, to, share) => write!(f, "prefix of {to} in vpn {vpn}, share {share}"),
             Key::Tunnel(from, to) => write!(f, "tunnel from {from} to {to}"),
             Key::PortNumber(node_id, number) => write!(f, "port {number} of {node_id}"),
         }
@@ -99,6 +102,37 @@ pub(super) fn interfaces_of_vpn(name: &str, model: &Model, keys: &mut Vec<Key>) 
     keys.extend(
         model.vpn(name).into_iter().flat_map(|vpn| vpn.interfaces.iter().cloned().map(Key::Interface)),
     );
+}
+
+/// Interfaces of a VPN that other switches reach each by its own address.
+pub(super) fn outsiders_of_vpn(name: &str, model: &Model, keys: &mut Vec<Key>) {
+    keys.extend(model.vpn(name).into_iter().flat_map(|vpn| vpn.outside.iter().cloned().map(Key::Interface)));
+}
+
+/// Ways to prefixes that may look different: to what a switch has, and from a switch to what others have.
+pub(super) fn prefixes_reached(touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    let mut to = |vpn: &Text, dpid: Dpid| {
+        keys.extend((0..SHARES).map(|share| Key::Prefix(vpn.clone(), dpid, share)));
+    };
+    touched.vpn_spans.iter().for_each(|(vpn, dpid)| to(vpn, *dpid));
+    for dpid in touched.prefixes.iter().chain(&touched.switches) {
+        model.vpns_on(*dpid).for_each(|vpn| to(vpn, *dpid));
+    }
+    for vpn in &touched.vpns {
+        members_of_vpn(vpn, model).for_each(|dpid| to(vpn, dpid));
+    }
+    let mut from = |vpn: &Text, dpid: Dpid| {
+        let share = share_of(dpid);
+        keys.extend(members_of_vpn(vpn, model).map(|to| Key::Prefix(vpn.clone(), to, share)));
+    };
+    touched.vpn_spans.iter().for_each(|(vpn, dpid)| from(vpn, *dpid));
+    for dpid in &touched.switches {
+        model.vpns_on(*dpid).for_each(|vpn| from(vpn, *dpid));
+    }
+}
+
+fn members_of_vpn<'a>(name: &str, model: &'a Model) -> impl Iterator<Item = Dpid> + use<'a> {
+    model.vpn(name).into_iter().flat_map(|vpn| vpn.members.keys().copied())
 }
 
 /// All gateways of a VPN.

@@ -12,9 +12,9 @@
 //! | antispoof | 208, 209, 210          | interface, switch                      |
 //! | tunnel    | 36                     | ELAN or VPN on a switch, tunnel        |
 //! | elan      | 48, 50, 51, 52, 55     | interface, ELAN on a switch, chunk     |
-//! | vpn       | 19, 21                 | interface, VPN on a switch, gateway    |
-//! | arp       | 43, 81                 | interface, gateway                     |
-//! | nd        | 45, 82                 | interface, gateway                     |
+//! | vpn       | 19, 21                 | interface, VPN on a switch, gateway, prefix |
+//! | arp       | 43, 81                 | interface, gateway, prefix             |
+//! | nd        | 45, 82                 | interface, gateway, prefix             |
 //! | dhcp      | 60                     | interface                              |
 
 mod antispoof;

@@ -2,9 +2,11 @@
 
 use std::net::Ipv4Addr;
 
+use ipnetwork::Ipv4Network;
+
 use crate::net::{ElanTag, LportTag, MacAddr, VpnId};
-use crate::pipeline::actions::{answer_arp, egress_to_sender, resubmit};
-use crate::pipeline::matches::{arp_request, arp_tpa, elan_tag, lport, vpn_id};
+use crate::pipeline::actions::{answer_arp, answer_arp_for_any, egress_to_sender, resubmit};
+use crate::pipeline::matches::{arp_request, arp_tpa, arp_tpa_in, elan_tag, lport, vpn_id};
 use crate::pipeline::{ARP_CHECK, ARP_RESPONDER, EGRESS_DISPATCHER, ELAN_BASE, Flow, Owner, owners};
 
 /// The only flow of table 43 beside its miss.
@@ -17,6 +19,8 @@ const IN_ELAN: u16 = 105;
 const ON_THE_WIRE: u16 = 102;
 /// An answer with the gateway's MAC, for the gateway or for a pod of another ELAN.
 const ROUTED: u16 = 100;
+/// An answer with the gateway's MAC, for whatever is at another switch.
+const ROUTED_THERE: u16 = 90;
 
 type Owned = Owner<owners::Arp>;
 
@@ -66,6 +70,18 @@ pub(super) fn on_the_wire(elan: ElanTag, owner: &Owned) -> Flow {
 /// Somebody of the same VPN, but another ELAN, asks for this pod: the way leads through the gateway.
 pub(super) fn answer_as_proxy(vpn: VpnId, address: Ipv4Addr, gateway: MacAddr, owner: &Owned) -> Flow {
     answer_for_gateway(vpn, address, gateway, owner)
+}
+
+/// Somebody asks for an address whose place is another switch.
+pub(super) fn answer_for_prefix(vpn: VpnId, prefix: Ipv4Network, gateway: MacAddr, owner: &Owned) -> Flow {
+    Flow::table(ARP_RESPONDER)
+        .priority(ROUTED_THERE)
+        .tagged(tag(prefix.network()))
+        .matching([vpn_id(vpn), arp_tpa_in(prefix)])
+        .matching(arp_request())
+        .then(answer_arp_for_any(gateway))
+        .then([egress_to_sender(), resubmit(EGRESS_DISPATCHER)])
+        .owned_by(owner)
 }
 
 /// Somebody asks for the gateway; the request never leaves the switch.

@@ -2,16 +2,19 @@
 //!
 //! A request goes from 43 to 81. There the switch answers for the gateway and for every pod of the asker's VPN: with
 //! the pod's own MAC within its ELAN, with the gateway's MAC otherwise (proxy: the packet will be routed). A pod that
-//! asks for its own address hears no answer, so that duplicate detection works. What nobody answers is flooded. On a
+//! asks for its own address hears no answer, so that duplicate detection works. For the pods of another switch that are
+//! in its prefix, one flow answers. What nobody answers is flooded. On a
 //! physical network (FLAT, VLAN) the switch answers for pods of the ELAN alone: the gateway and all others are outside.
 
 mod flows;
 
 use std::net::IpAddr;
 
+use ipnetwork::IpNetwork;
+
 use super::key::{
-    elans_respanned, gateways_of_vpn, interfaces_of_elan, interfaces_of_vpn, touched_interfaces,
-    underlay_neighbours, vpns_respanned,
+    elans_respanned, gateways_of_vpn, interfaces_of_elan, interfaces_of_vpn, outsiders_of_vpn,
+    prefixes_reached, touched_interfaces, underlay_neighbours, vpns_respanned,
 };
 use super::{Key, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
@@ -33,10 +36,14 @@ impl Renderer for Arp {
         for name in elans_respanned(touched, model) {
             interfaces_of_elan(name, model, keys);
         }
-        for name in vpns_respanned(touched, model) {
+        for name in &touched.vpns {
             interfaces_of_vpn(name, model, keys);
             gateways_of_vpn(name, model, keys);
         }
+        for name in vpns_respanned(touched, model) {
+            outsiders_of_vpn(name, model, keys);
+        }
+        prefixes_reached(touched, model, keys);
     }
 
     fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
@@ -47,7 +54,15 @@ impl Renderer for Arp {
                 let Some(vpn) = model.vpn(name) else { return };
                 if let (Some(id), Some(mac)) = (vpn.id, vpn.gateway_mac()) {
                     let answer = flows::answer_for_gateway(id, *address, mac, &Owner::new(name));
-                    out.shared_flow(vpn.members.keys().copied(), answer);
+                    out.shared_flow(model.switches_of_gateway(name, IpAddr::V4(*address)), answer);
+                }
+            }
+            Key::Prefix(name, to, share) => {
+                let Some(vpn) = model.vpn(name).filter(|vpn| vpn.members.contains_key(to)) else { return };
+                let Some(IpNetwork::V4(prefix)) = model.prefix(*to) else { return };
+                if let (Some(id), Some(mac)) = (vpn.id, vpn.gateway_mac()) {
+                    let answer = flows::answer_for_prefix(id, prefix, mac, &Owner::new(name));
+                    out.shared_flow(vpn.share(*share).filter(|dpid| dpid != to), answer);
                 }
             }
             Key::ElanOnSwitch(name, dpid) => {
@@ -81,6 +96,11 @@ fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
         let own_elan = flows::answer_in_elan((tag, vpn_id), address, attachment.mac, &owner);
         out.shared_flow(elan.members.keys().copied(), own_elan);
         let proxy = flows::answer_as_proxy(vpn_id, address, gateway, &owner);
-        out.shared_flow(vpn.members.keys().copied(), proxy);
+        let here = attachment.dpid;
+        if model.is_covered(here, IpAddr::V4(address)) {
+            out.flow(here, proxy);
+        } else {
+            out.shared_flow(vpn.members.keys().copied(), proxy);
+        }
     }
 }

@@ -2,12 +2,14 @@
 
 use std::net::Ipv6Addr;
 
+use ipnetwork::Ipv6Network;
+
 use crate::net::{ElanTag, LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{
     begin_advertisement, egress_to_sender, finish_advertisement, finish_advertisement_to_all, resubmit,
 };
 use crate::pipeline::matches::{
-    elan_tag, ipv6_src, lport, nd_target, neighbour_advertisement, neighbour_solicitation,
+    elan_tag, ipv6_src, lport, nd_target, nd_target_in, neighbour_advertisement, neighbour_solicitation,
     router_solicitation, vpn_id,
 };
 use crate::pipeline::{EGRESS_DISPATCHER, Flow, IPV6, LPORT_DISPATCHER, ND_RESPONDER, Owner, owners};
@@ -20,6 +22,8 @@ const IN_ELAN: u16 = 105;
 const ON_THE_WIRE: u16 = 102;
 /// An answer with the gateway's MAC, for the gateway or for a pod of another ELAN.
 const ROUTED: u16 = 100;
+/// An answer with the gateway's MAC, for whatever is at another switch.
+const ROUTED_THERE: u16 = 90;
 /// Router solicitations; their matches meet no other's.
 const ROUTERS: u16 = 100;
 /// An asker without an address: beats [`ANSWER`].
@@ -71,6 +75,17 @@ pub(super) fn on_the_wire(elan: ElanTag, owner: &Owned) -> Flow {
 /// Somebody of the same VPN, but another ELAN, asks for this pod: the way leads through the gateway.
 pub(super) fn answer_as_proxy(vpn: VpnId, address: Ipv6Addr, gateway: MacAddr, owner: &Owned) -> Flow {
     answer_routed(vpn, address, gateway, false, owner)
+}
+
+/// Somebody asks for an address whose place is another switch.
+pub(super) fn answer_for_prefix(vpn: VpnId, prefix: Ipv6Network, gateway: MacAddr, owner: &Owned) -> Flow {
+    Flow::table(IPV6)
+        .priority(ROUTED_THERE)
+        .matching([vpn_id(vpn), nd_target_in(prefix)])
+        .matching(neighbour_solicitation())
+        .then(begin_advertisement(gateway, false))
+        .then([resubmit(ND_RESPONDER)])
+        .owned_by(owner)
 }
 
 /// Somebody asks for the gateway; the solicitation never leaves the switch.

@@ -1,9 +1,10 @@
 //! Laws over arbitrary edit sequences.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use openflow_rs::{Field, Instruction, MatchField};
 use proptest::prelude::*;
 
 use super::super::rendered::AtPlace;
@@ -12,8 +13,8 @@ use crate::model::{
     ElanInstance, HandMade, Model, NetworkType, POOL_VNIS, Pool, Port, Row, VpnInstance, WantedAddress,
     uplink_lport_key,
 };
-use crate::net::{Dpid, OfPort, Vni};
-use crate::pipeline::{SwitchTables, golden};
+use crate::net::{Dpid, OfPort, Vni, VpnId};
+use crate::pipeline::{Action, FIB, Metadata, SwitchTables, golden};
 use crate::schema::{Fields, Text, builtin, diff};
 
 /// Small ranges, so that edits meet.
@@ -93,7 +94,21 @@ fn any_port() -> impl Strategy<Value = Row> {
 }
 
 fn any_row() -> impl Strategy<Value = Row> {
-    let cidr = prop::sample::select(&[None, Some("10.0.0.0/24"), Some("10.0.0.0/28")][..]);
+    // None, the same, one in the other, beside each other, of one address, of both versions, and one that is of no use.
+    let cidr = prop::sample::select(
+        &[
+            None,
+            Some("10.0.0.0/24"),
+            Some("10.0.0.0/28"),
+            Some("10.0.0.8/30"),
+            Some("10.0.0.11/32"),
+            Some("10.0.0.1/29"),
+            Some("0.0.0.0/0"),
+            Some("fd00::/64"),
+            Some("fd00::10/124"),
+        ][..],
+    );
+    let external = prop::option::weighted(0.2, node());
     let gateway = prop::sample::select(&[None, Some("10.0.0.1"), Some("10.0.0.254")][..]);
     let network = prop::sample::select(&["blue", "red", "192.168.56.11:blue"][..]);
     prop_oneof![
@@ -101,14 +116,18 @@ fn any_row() -> impl Strategy<Value = Row> {
         2 => name().prop_map(no_pod),
         6 => any_port(),
         2 => (node(), namespace(), name()).prop_map(|(node, ns, name)| no_port(node, &format!("{ns}:{name}"))),
-        1 => (node(), cidr).prop_map(|(node, cidr)| k8s_node(node, cidr)),
+        3 => (node(), cidr, external).prop_map(|(node, cidr, external)| {
+            let Row::K8sNode(uid, Some(mut row)) = k8s_node(node, cidr) else { unreachable!() };
+            row.external = external.map(|other| IpAddr::V4(host(other)));
+            Row::K8sNode(uid, Some(row))
+        }),
         1 => node().prop_map(|node| Row::K8sNode(format!("node-{node}").into(), None)),
         1 => (network.clone(), gateway).prop_map(|(network, gateway)| pool(network, "10.0.0.0/24", gateway)),
         1 => network.prop_map(no_pool),
         4 => any_hand_made(),
         4 => any_instance(),
         1 => (namespace(), name(), address()).prop_map(|(ns, name, address)| lease(&format!("{ns}:{name}"), address)),
-        1 => (node(), any::<bool>()).prop_map(|(node, has_ip)| bridge(node, has_ip.then(|| host(node)))),
+        2 => (node(), prop::option::of(node())).prop_map(|(node, at)| bridge(node, at.map(host))),
         1 => node().prop_map(|node| Row::Bridge(node_id(node), None)),
         2 => (node(), prop::sample::select(&["physnet", "other"][..])).prop_map(|(node, network)| uplink(node, network, 5)),
         1 => (node(), prop::sample::select(&["physnet", "other"][..])).prop_map(|(node, network)| without(&uplink(node, network, 5))),
@@ -266,6 +285,32 @@ proptest! {
         prop_assert_eq!(differences(&tables(&world), &tables(&world.rebuilt(true))), "");
     }
 
+    /// On every switch of a VPN the longest matching route leads to where a pod is, whatever prefixes say.
+    #[test]
+    fn routes_lead_to_where_pods_are(history in any_history()) {
+        let mut world = World::default();
+        for rows in history {
+            world.put(rows);
+        }
+        let model = &world.workshop.model;
+        let tables = tables(&world);
+        for interface in model.interfaces() {
+            let Some((identity, _, attachment)) = interface.plugged() else { continue };
+            let Some(vpn) = model.vpn_of(identity) else { continue };
+            for (address, dpid) in interface.addresses.iter().flat_map(|a| vpn.members.keys().map(move |d| (a.ip, *d))) {
+                if dpid == attachment.dpid {
+                    continue;
+                }
+                let wanted = model.remote(dpid, attachment.dpid).map(|remote| remote.address);
+                let found = next_hop(&tables[&dpid], vpn.id.unwrap(), address);
+                // A host without a tunnel has no way; one whose pod has none may have that of a prefix in the way.
+                if wanted.is_some() {
+                    prop_assert_eq!(found, wanted, "{} on {}", address, dpid);
+                }
+            }
+        }
+    }
+
     /// Ids are held exactly by what needs them.
     #[test]
     fn no_id_leaks(history in any_history()) {
@@ -333,6 +378,35 @@ proptest! {
         prop_assert_eq!(differences(&tables(&world), &world.told), "");
         prop_assert_eq!(differences(&tables(&world), &tables(&world.rebuilt(false))), "");
     }
+}
+
+/// Where the best route of a VPN sends an address.
+fn next_hop(tables: &SwitchTables, vpn: VpnId, address: IpAddr) -> Option<Ipv4Addr> {
+    let (field, bits) = match address {
+        IpAddr::V4(address) => (Field::Ipv4Dst, u128::from(u32::from(address))),
+        IpAddr::V6(address) => (Field::Ipv6Dst, u128::from(address)),
+    };
+    let vpn_bits = u128::from(Metadata::new().vpn(vpn).value);
+    let of_vpn = u128::from(Metadata::new().vpn(VpnId(u32::MAX)).mask);
+    let routes = tables.flows.iter().filter(|flow| {
+        let (conditions, _) = flow.parts();
+        let is_route =
+            |one: &MatchField| matches!(one.field, Field::Metadata | Field::EthType) || one.field == field;
+        let holds = |one: &MatchField| match one.field {
+            Field::Metadata => one.value & of_vpn == vpn_bits,
+            Field::EthType => true,
+            _ => one.value == bits & one.mask,
+        };
+        let fields = &conditions.fields;
+        flow.table == FIB.id() && fields.len() == 3 && fields.iter().all(|one| is_route(one) && holds(one))
+    });
+    let best = routes.max_by_key(|flow| flow.priority)?;
+    let (_, instructions) = best.parts();
+    let Some(Instruction::Apply(actions)) = instructions.first() else { return None };
+    actions.iter().find_map(|action| match action {
+        Action::SetField(value) if value.field == Field::TunDst => Some(Ipv4Addr::from(value.value as u32)),
+        _ => None,
+    })
 }
 
 fn without(row: &Row) -> Row {

@@ -8,6 +8,7 @@ mod laws;
 mod mini;
 mod ovs;
 mod plan;
+mod prefixes;
 mod store;
 mod trace;
 mod underlay;

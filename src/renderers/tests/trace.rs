@@ -171,10 +171,12 @@ fn packets_go_where_they_should() {
     answers("10.11.1.20", p4);
     answers("10.11.1.30", p5);
     answers("10.11.2.10", GATEWAY);
-    // Its own address: only a duplicate would answer. An unknown one: flooded. Another namespace's: not answered.
+    // Its own address: only a duplicate would answer. An unknown one: flooded. One of the other node's prefix, even if
+    // it is another namespace's: the way there leads through the gateway.
     ovs.trace("br1", &arp("10.11.1.10")).goes_to([1, 11]);
     ovs.trace("br1", &arp("10.11.1.99")).goes_to([1, 11]);
-    ovs.trace("br1", &arp("10.11.2.20")).goes_to([1, 11]);
+    answers("10.11.2.20", GATEWAY);
+    ovs.trace("br1", &arp("10.11.2.20")).says("arp_spa=10.11.2.20,arp_tpa=10.11.1.10");
 
     // Across nodes: routed twice.
     let leaving = ovs.trace("br1", &from_p1(GATEWAY, &ip("10.11.2.10", 64)));
@@ -188,13 +190,28 @@ fn packets_go_where_they_should() {
         .goes_to([10])
         .says(&format!("set_field:{p2}->eth_dst"))
         .says("nw_ttl=62");
+    // The other node's gateway is pinged through the tunnel, and answers there.
+    let ping = "icmp,nw_src=10.11.1.10,nw_dst=10.11.2.1,nw_ttl=64,icmp_type=8,icmp_code=0";
+    ovs.trace("br1", &from_p1(GATEWAY, ping)).goes_to([1]).says("set_field:192.168.56.12->tun_dst");
+    let arrived = tunnel(vpn_vni, &format!("dl_src={GATEWAY},dl_dst={GATEWAY},{ping}"));
+    ovs.trace("br2", &arrived)
+        .goes_to([1])
+        .says("set_field:192.168.56.11->tun_dst")
+        .says("nw_src=10.11.2.1,nw_dst=10.11.1.10")
+        .says("icmp_type=0");
     // Same node through the gateway: routed once, also back to the sender's port.
     ovs.trace("br1", &from_p1(GATEWAY, &ip("10.11.1.20", 64))).goes_to([11]).says("nw_ttl=63");
     ovs.trace("br1", &from_p1(GATEWAY, &ip("10.11.1.10", 64))).goes_to([10]);
     // Never from one tunnel into another; not beyond the last hop; not into another namespace.
     ovs.trace("br2", &tunnel(vpn_vni, &arriving.replace("10.11.2.10", "10.11.1.20"))).is_dropped();
     ovs.trace("br1", &from_p1(GATEWAY, &ip("10.11.2.10", 1))).is_dropped();
-    ovs.trace("br1", &from_p1(GATEWAY, &ip("10.11.2.20", 64))).is_dropped();
+    ovs.trace("br1", &from_p1(GATEWAY, &ip("10.11.2.20", 64))).goes_to([1]);
+    ovs.trace("br2", &tunnel(vpn_vni, &arriving.replace("10.11.2.10", "10.11.2.20"))).is_dropped();
+    ovs.trace("br1", &from_p1(GATEWAY, &ip("10.11.3.1", 64))).is_dropped();
+    // A pod that is not where its address says is reached where it is.
+    ovs.trace("br1", &from_p1(GATEWAY, &ip("10.11.1.30", 64)))
+        .goes_to([1])
+        .says("set_field:192.168.56.12->tun_dst");
     ovs.trace("br1", &from_p1("02:c0:e5:01:86:a1", &ip("10.11.2.20", 64))).goes_to([1, 11]);
 
     // The gateway answers a ping, also the last hop of one.

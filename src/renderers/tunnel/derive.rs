@@ -1,7 +1,10 @@
 //! Tunnel endpoints (`dpn-endpoints`) and the tunnels between them (`tunnels_state`, `dpn-teps-state`).
 //!
 //! One flow-based port serves all remote switches, so a tunnel is a pair of endpoints and no port of its own. It is
-//! named by them: `tun-<datapath id>-<datapath id>`, in decimal as in node ids.
+//! named by them: `tun-<datapath id>-<datapath id>`, in decimal as in node ids. Pairs grow with the square of the
+//! switches, so among more than [`crate::model::MESH`] of them only the endpoints are listed.
+
+use std::collections::BTreeSet;
 
 use super::super::nodes::{Build, InnerList, ListAt};
 use super::super::{Key, Rendered, Renderer};
@@ -101,6 +104,9 @@ impl TunnelStates {
 
     /// The tunnel between two endpoints. It is up once both have their port.
     fn tunnel(&self, from: Dpid, to: Dpid, model: &Model, out: &mut Rendered) {
+        if !model.is_mesh() {
+            return;
+        }
         let Some((source, destination)) = model.switch(from).zip(model.switch(to)) else { return };
         let Some(addresses) = source.local_ip.zip(destination.local_ip) else { return };
         let name = Value::text(format!("tun-{}-{}", from.0, to.0));
@@ -139,8 +145,19 @@ impl Renderer for TunnelStates {
     }
 
     fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
-        for dpid in &touched.switches {
-            keys.push(Key::Switch(*dpid));
+        keys.extend(touched.switches.iter().copied().map(Key::Switch));
+        let all: BTreeSet<Dpid>;
+        let moved = if touched.mesh {
+            // With the one that made them few enough, or too many, which may be gone.
+            let known = model.switches().map(|(dpid, _)| dpid);
+            all = known.chain(touched.switches.iter().copied()).collect();
+            &all
+        } else if model.is_mesh() {
+            &touched.switches
+        } else {
+            return;
+        };
+        for dpid in moved {
             let others = model.switches().map(|(other, _)| other).chain(touched.switches.iter().copied());
             for other in others.filter(|other| other != dpid) {
                 keys.extend([Key::Tunnel(*dpid, other), Key::Tunnel(other, *dpid)]);

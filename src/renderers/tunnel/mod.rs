@@ -5,7 +5,6 @@ mod flows;
 
 pub use derive::TunnelStates;
 
-use super::key::{elans_respanned, vpns_respanned};
 use super::{Key, Rendered, Renderer};
 use crate::model::{Model, Touched};
 use crate::pipeline::Owner;
@@ -21,11 +20,11 @@ impl Renderer for Tunnels {
     fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
         keys.extend(touched.elan_spans.iter().cloned().map(|(elan, dpid)| Key::ElanOnSwitch(elan, dpid)));
         keys.extend(touched.vpn_spans.iter().cloned().map(|(vpn, dpid)| Key::VpnOnSwitch(vpn, dpid)));
-        for name in elans_respanned(touched, model) {
+        for name in &touched.elans {
             let members = model.elan(name).into_iter().flat_map(|elan| elan.members.keys());
             keys.extend(members.map(|dpid| Key::ElanOnSwitch(name.clone(), *dpid)));
         }
-        for name in vpns_respanned(touched, model) {
+        for name in &touched.vpns {
             let members = model.vpn(name).into_iter().flat_map(|vpn| vpn.members.keys());
             keys.extend(members.map(|dpid| Key::VpnOnSwitch(name.clone(), *dpid)));
         }

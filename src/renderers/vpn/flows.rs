@@ -2,17 +2,22 @@
 
 use std::net::IpAddr;
 
+use ipnetwork::IpNetwork;
+
 use super::super::recipes::through_tunnel;
 use crate::model::Remote;
 use crate::net::{LportTag, MacAddr, Vni, VpnId};
 use crate::pipeline::actions::{
-    answer_echo, answer_echo_v6, clear_in_port, dec_ttl, egress_to, egress_to_sender, resubmit, set_eth_dst,
-    set_eth_src,
+    answer_echo, answer_echo_v6, clear_in_port, dec_ttl, egress_to, egress_to_sender, load_metadata,
+    resubmit, set_eth_dst, set_eth_src,
 };
 use crate::pipeline::matches::{
-    arp, eth_dst, icmp_echo_request, icmpv6_echo_request, ip_host, ip_ttl, ipv4, ipv6, split_horizon, vpn_id,
+    arp, eth_dst, icmp_echo_request, icmpv6_echo_request, ip_host, ip_prefix, ip_ttl, ipv4, ipv6,
+    split_horizon, vpn_id,
 };
-use crate::pipeline::{EGRESS_DISPATCHER, FIB, Flow, L3_GATEWAY_MAC, LPORT_DISPATCHER, Owner, owners};
+use crate::pipeline::{
+    Action, EGRESS_DISPATCHER, FIB, Flow, L3_GATEWAY_MAC, LPORT_DISPATCHER, Metadata, Owner, owners,
+};
 
 /// ARP, also for the gateway: beats [`GATEWAY_MAC`].
 const ARP: u16 = 100;
@@ -82,14 +87,45 @@ pub(super) fn route_remote(
         .owned_by(owner)
 }
 
+/// To all pods of another switch that are in its prefix.
+pub(super) fn route_to_prefix(
+    vpn: VpnId,
+    prefix: IpNetwork,
+    gateway: MacAddr,
+    vni: Vni,
+    remote: Remote,
+    owner: &Owned,
+) -> Flow {
+    Flow::table(FIB)
+        .priority(10 + u16::from(prefix.prefix()))
+        .matching([vpn_id(vpn), split_horizon(false)])
+        .matching(ip_prefix(prefix))
+        .then([dec_ttl(), set_eth_src(gateway), set_eth_dst(gateway)])
+        .then(through_tunnel(vni, remote))
+        .owned_by(owner)
+}
+
 /// The switch answers a ping of the gateway with the gateway's addresses.
 pub(super) fn echo(vpn: VpnId, address: IpAddr, owner: &Owned) -> Flow {
-    let draft = Flow::table(FIB).matching([vpn_id(vpn), split_horizon(false)]).matching(ip_host(address));
+    let to_sender = vec![egress_to_sender(), resubmit(EGRESS_DISPATCHER)];
+    echo_from(vpn, address, false, to_sender, owner)
+}
+
+/// The same to a pod of another switch: the answer is routed as if it came from here.
+pub(super) fn echo_to_remote(vpn: VpnId, address: IpAddr, owner: &Owned) -> Flow {
+    let mut onwards = load_metadata(Metadata::new().split_horizon(false));
+    onwards.push(resubmit(FIB));
+    echo_from(vpn, address, true, onwards, owner)
+}
+
+fn echo_from(vpn: VpnId, address: IpAddr, from_tunnel: bool, onwards: Vec<Action>, owner: &Owned) -> Flow {
+    let draft =
+        Flow::table(FIB).matching([vpn_id(vpn), split_horizon(from_tunnel)]).matching(ip_host(address));
     let draft = match address {
         IpAddr::V4(_) => draft.priority(ECHO).matching(icmp_echo_request()).then(answer_echo()),
         IpAddr::V6(_) => draft.priority(ECHO_V6).matching(icmpv6_echo_request()).then(answer_echo_v6()),
     };
-    draft.then([egress_to_sender(), resubmit(EGRESS_DISPATCHER)]).owned_by(owner)
+    draft.then(onwards).owned_by(owner)
 }
 
 /// Packets whose TTL does not allow another hop are dropped. Left to dec_ttl, each would be punted.

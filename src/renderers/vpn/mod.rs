@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! 19 to the gateway's MAC ─► 21 ─► pod here: TTL, MACs, 220
-//!                                 ├ pod elsewhere: TTL, the VPN's own VNI, tunnel ─► 36 ─► 21 there
+//!                                 ├ prefix of a switch: TTL, the VPN's own VNI, tunnel ─► 36 ─► 21 there
+//!                                 ├ pod elsewhere that no prefix covers: the same, by its address
 //!                                 └ gateway address: echo answered
 //! ```
-//! Tables 19 and 21. Both ends route, so a packet between nodes loses two from its TTL.
+//! Tables 19 and 21. Both ends route, so a packet between nodes loses two from its TTL. A pod's own route is longer than
+//! any prefix, so it leads to where the pod is, whatever prefix its address lies in.
 
 mod derive;
 mod flows;
@@ -14,35 +16,81 @@ mod routes;
 pub use derive::Prefixes;
 pub use routes::Routes;
 
-use super::key::{gateways_of_vpn, interfaces_of_vpn, touched_interfaces, vpns_respanned};
+use std::net::IpAddr;
+
+use super::key::{
+    gateways_of_vpn, interfaces_of_vpn, outsiders_of_vpn, prefixes_reached, touched_interfaces,
+    vpns_respanned,
+};
 use super::{Key, Rendered, Renderer};
-use crate::model::{InterfaceId, Model, Touched};
+use crate::model::{Interface, InterfaceId, Model, Touched};
+use crate::net::Dpid;
 use crate::pipeline::Owner;
+use crate::schema::Text;
 
 /// The feature's flows.
 pub struct Vpns;
 
 impl Vpns {
-    /// The route to one interface, on every switch of its VPN and of those that import its routes.
+    /// The route to one interface: here, on every switch of its VPN that no prefix leads here, and on those of VPNs that
+    /// import its routes.
     fn interface(&self, id: &InterfaceId, model: &Model, out: &mut Rendered) {
         let Some(interface) = model.interface(id) else { return };
         let Some((identity, lport, attachment)) = interface.plugged() else { return };
         let (Some(name), Some(vpn)) = (&identity.vpn, model.vpn_of(identity)) else { return };
         let here = attachment.dpid;
         let owner = Owner::new(&identity.name);
-        let importers = model.importers(name);
         for address in interface.addresses.iter().map(|address| address.ip) {
-            let seen = importers.iter().filter(|importer| model.sees(importer, name, address));
-            for seen_in in seen.filter_map(|importer| model.vpn(importer)).chain([vpn]) {
-                let (Some(id), Some(gateway)) = (seen_in.id, seen_in.gateway_mac()) else { continue };
-                for dpid in seen_in.members.keys() {
-                    if *dpid == here {
-                        let flow = flows::route_local(id, address, gateway, attachment.mac, lport, &owner);
-                        out.flow(here, flow);
-                    } else if let (Some(vni), Some(remote)) = (vpn.l3_vni, model.remote(*dpid, here)) {
-                        out.flow(*dpid, flows::route_remote(id, address, gateway, vni, remote, &owner));
-                    }
-                }
+            self.seen_by_importers(name, interface, address, model, out);
+            let (Some(id), Some(gateway)) = (vpn.id, vpn.gateway_mac()) else { continue };
+            out.flow(here, flows::route_local(id, address, gateway, attachment.mac, lport, &owner));
+            if model.is_covered(here, address) {
+                continue;
+            }
+            if let (Some(vni), Some(remote)) = (vpn.l3_vni, model.endpoint(here)) {
+                let others =
+                    vpn.members.keys().copied().filter(|dpid| *dpid != here && model.has_tunnel(*dpid));
+                out.shared_flow(others, flows::route_remote(id, address, gateway, vni, remote, &owner));
+            }
+        }
+    }
+
+    /// The route to all that is in the prefix of a switch, on a share of the other switches of the VPN.
+    fn prefix(&self, name: &str, to: Dpid, share: u8, model: &Model, out: &mut Rendered) {
+        let Some(vpn) = model.vpn(name).filter(|vpn| vpn.members.contains_key(&to)) else { return };
+        let (Some(id), Some(gateway), Some(vni)) = (vpn.id, vpn.gateway_mac(), vpn.l3_vni) else { return };
+        let (Some(prefix), Some(remote)) = (model.prefix(to), model.endpoint(to)) else { return };
+        let others = vpn.share(share).filter(|dpid| *dpid != to && model.has_tunnel(*dpid));
+        let route = flows::route_to_prefix(id, prefix, gateway, vni, remote, &Owner::new(name));
+        out.shared_flow(others, route);
+    }
+}
+
+impl Vpns {
+    /// The route to one address in the VPNs that import the routes of its own.
+    fn seen_by_importers(
+        &self,
+        name: &Text,
+        interface: &Interface,
+        address: IpAddr,
+        model: &Model,
+        out: &mut Rendered,
+    ) {
+        let Some((identity, lport, attachment)) = interface.plugged() else { return };
+        let (owner, here) = (Owner::new(&identity.name), attachment.dpid);
+        let vni = model.vpn(name).and_then(|vpn| vpn.l3_vni);
+        for importer in model.importers(name) {
+            let Some(vpn) = model.vpn(importer).filter(|_| model.sees(importer, name, address)) else {
+                continue;
+            };
+            let (Some(id), Some(gateway)) = (vpn.id, vpn.gateway_mac()) else { continue };
+            if vpn.members.contains_key(&here) {
+                out.flow(here, flows::route_local(id, address, gateway, attachment.mac, lport, &owner));
+            }
+            if let (Some(vni), Some(remote)) = (vni, model.endpoint(here)) {
+                let others =
+                    vpn.members.keys().copied().filter(|dpid| *dpid != here && model.has_tunnel(*dpid));
+                out.shared_flow(others, flows::route_remote(id, address, gateway, vni, remote, &owner));
             }
         }
     }
@@ -58,13 +106,24 @@ impl Renderer for Vpns {
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
         keys.extend(touched.vpn_spans.iter().cloned().map(|(vpn, dpid)| Key::VpnOnSwitch(vpn, dpid)));
         keys.extend(touched.gateways.iter().cloned().map(|(vpn, address)| Key::Gateway(vpn, address)));
-        for name in vpns_respanned(touched, model) {
+        for name in &touched.vpns {
             interfaces_of_vpn(name, model, keys);
-            model.exporters(name).into_iter().for_each(|other| interfaces_of_vpn(other, model, keys));
             gateways_of_vpn(name, model, keys);
             let members = model.vpn(name).into_iter().flat_map(|vpn| vpn.members.keys());
             keys.extend(members.map(|dpid| Key::VpnOnSwitch(name.clone(), *dpid)));
         }
+        for name in vpns_respanned(touched, model) {
+            outsiders_of_vpn(name, model, keys);
+            model.exporters(name).into_iter().for_each(|other| interfaces_of_vpn(other, model, keys));
+        }
+        // Whose tunnel moved is reached elsewhere.
+        for dpid in &touched.switches {
+            keys.extend(model.interfaces_on(*dpid).into_iter().flatten().cloned().map(Key::Interface));
+        }
+        for name in touched.prefixes.iter().flat_map(|dpid| model.vpns_on(*dpid)) {
+            gateways_of_vpn(name, model, keys);
+        }
+        prefixes_reached(touched, model, keys);
     }
 
     fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
@@ -76,11 +135,15 @@ impl Renderer for Vpns {
                     out.flow(*dpid, flows::gateway_mac(id, gateway, &Owner::new(name)));
                 }
             }
+            Key::Prefix(name, to, share) => self.prefix(name, *to, *share, model, out),
             Key::Gateway(name, address) if model.is_gateway(name, *address) => {
                 let Some(vpn) = model.vpn(name) else { return };
                 if let Some(id) = vpn.id {
-                    let echo = flows::echo(id, *address, &Owner::new(name));
-                    out.shared_flow(vpn.members.keys().copied(), echo);
+                    let owner = Owner::new(name);
+                    let switches = model.switches_of_gateway(name, *address);
+                    out.shared_flow(switches.clone(), flows::echo(id, *address, &owner));
+                    let sought = switches.filter(|dpid| model.is_covered(*dpid, *address));
+                    out.shared_flow(sought, flows::echo_to_remote(id, *address, &owner));
                 }
             }
             Key::Switch(dpid) if model.switch(*dpid).is_some() => {

@@ -1,0 +1,68 @@
+//! A real Open vSwitch among the simulated ones: what it holds is compared line by line with what is desired.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use coeus::net::Dpid;
+use coeus::pipeline::SwitchTables;
+
+use super::ovs::Switch;
+
+/// Lines that only one side has are shown so many at most.
+const SHOWN: usize = 8;
+
+pub struct Witness {
+    pub dpid: Dpid,
+    switch: Switch,
+}
+
+impl Witness {
+    /// A private switch with a dummy datapath that connects to the controller.
+    pub fn start(dpid: Dpid, controller: SocketAddr) -> Witness {
+        let switch = Switch::start();
+        switch.vsctl(&["set", "bridge", "br0", &format!("other-config:datapath-id={dpid}")]);
+        switch.vsctl(&["set-controller", "br0", &format!("tcp:{controller}")]);
+        Witness { dpid, switch }
+    }
+
+    /// How many lines the switch holds.
+    ///
+    /// # Errors
+    /// Names lines that differ.
+    pub fn compare(&self, wanted: &SwitchTables) -> Result<usize, String> {
+        let flows = self.switch.ofctl(&["dump-flows", "--no-stats", "--no-names"]);
+        let groups = self.switch.ofctl(&["dump-groups"]);
+        let meters = self.switch.ofctl(&["dump-meters"]);
+        let lines = |text: &str, what: &str| -> BTreeSet<String> {
+            text.lines().map(str::trim).filter(|line| line.starts_with(what)).map(with_table).collect()
+        };
+        let printed: Vec<String> = wanted.flows.iter().map(|flow| flow.to_string()).collect();
+        let wanted_groups: Vec<String> = wanted.groups.values().map(|group| group.to_string()).collect();
+        let meters = lines(&meters, "meter=").len();
+        if meters != wanted.meters.len() {
+            return Err(format!("{}: {meters} meters for {}", self.dpid, wanted.meters.len()));
+        }
+        let held: BTreeSet<String> =
+            lines(&flows, "cookie=").into_iter().chain(lines(&groups, "group_id=")).collect();
+        let wanted: BTreeSet<String> = printed.into_iter().chain(wanted_groups).collect();
+        let differ = held.symmetric_difference(&wanted).take(SHOWN);
+        let differ: Vec<String> = differ
+            .map(|line| format!("{} {line}", if held.contains(line) { "held:   " } else { "desired:" }))
+            .collect();
+        if differ.is_empty() {
+            Ok(held.len() + meters)
+        } else {
+            Err(format!("{}\n{}", self.dpid, differ.join("\n")))
+        }
+    }
+}
+
+/// Of table 0 the tool says nothing.
+fn with_table(line: &str) -> String {
+    match line.split_once(", ") {
+        Some((cookie, rest)) if cookie.starts_with("cookie=") && !rest.starts_with("table=") => {
+            format!("{cookie}, table=0, {rest}")
+        }
+        _ => line.to_owned(),
+    }
+}
