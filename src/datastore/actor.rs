@@ -82,12 +82,13 @@ pub fn start(
 pub fn start_with(
     schema: &'static Schema,
     mut journal: Box<dyn Journal>,
-    engine: Box<dyn Engine>,
+    mut engine: Box<dyn Engine>,
     limits: Limits,
 ) -> Result<Started, RecoveryError> {
     let recovered = recover(schema, journal.as_mut(), limits.revisions)?;
-    let Recovered { snapshot, ids, past, last, records, repairs } = recovered;
+    let Recovered { snapshot, ids, resting, past, last, records, repairs } = recovered;
     let now = SystemTime::now();
+    engine.rest(&resting);
     let mut core = Core::new(snapshot, &ids, engine, now);
     let history = Arc::new(History::new(limits));
     let present = Entry {

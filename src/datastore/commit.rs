@@ -95,6 +95,9 @@ pub type Question = Box<dyn FnOnce(&dyn Any) + Send>;
 
 /// The renderers as the datastore sees them. Called from one thread, in commit order.
 pub trait Engine: Send {
+    /// Released numbers of an earlier life, before [`Engine::restore`]: they rest on.
+    fn rest(&mut self, _: &[super::Resting]) {}
+
     /// Called once after recovery, before the first commit: compute everything from the snapshot's input layers.
     /// `ids` are all allocations in force. Called again if a commit that was rendered could not be made durable.
     fn restore(&mut self, snapshot: &Snapshot, ids: &[IdChange], now: SystemTime) -> Derived;

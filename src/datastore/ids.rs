@@ -9,6 +9,14 @@ use super::IdChange;
 /// How long a released number rests before somebody else may get it (netvirt: 30 s).
 pub const REST: Duration = Duration::from_secs(30);
 
+/// A released number that rests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resting {
+    pub pool: String,
+    pub id: u32,
+    pub since: SystemTime,
+}
+
 /// All pools. Changes are gathered until the commit that caused them takes them along.
 #[derive(Clone, Debug, Default)]
 pub struct IdPools {
@@ -58,6 +66,35 @@ impl IdPools {
                 pool.take(id);
                 pool.held.insert(change.key.clone(), id);
             }
+        }
+    }
+
+    /// Released numbers that may not have rested yet, the longest first within a pool.
+    pub fn resting(&self) -> Vec<Resting> {
+        let of = |(name, pool): (&String, &Pool)| {
+            let pool_name = name.clone();
+            let resting = pool.resting.iter();
+            let resting =
+                resting.map(move |(since, id)| Resting { pool: pool_name.clone(), id: *id, since: *since });
+            resting.collect::<Vec<_>>()
+        };
+        self.pools.iter().flat_map(of).collect()
+    }
+
+    /// Has numbers rest that were released in an earlier life; those that somebody holds again do not.
+    pub fn rest(&mut self, resting: &[Resting]) {
+        for (name, pool) in &mut self.pools {
+            let held: BTreeSet<u32> = pool.held.values().copied().collect();
+            let free = |rest: &&Resting| {
+                rest.pool == *name && !held.contains(&rest.id) && pool.range.contains(&rest.id)
+            };
+            let free: Vec<(SystemTime, u32)> =
+                resting.iter().filter(free).map(|rest| (rest.since, rest.id)).collect();
+            for (since, id) in free {
+                pool.take(id);
+                pool.resting.push_back((since, id));
+            }
+            pool.resting.make_contiguous().sort_unstable();
         }
     }
 
@@ -147,6 +184,25 @@ mod tests {
         assert!(pools.allocate("p", "d", at(20)).is_err());
         assert_eq!(pools.allocate("p", "d", at(40)), Ok(1));
         assert_eq!(pools.take_changes().len(), 5);
+    }
+
+    #[test]
+    fn rest_outlives_the_process() {
+        let mut pools = IdPools::new([("p", 1..=9)]);
+        for key in ["a", "b", "c"] {
+            pools.allocate("p", key, at(0)).unwrap();
+        }
+        pools.release("p", "c", at(5));
+        pools.release("p", "b", at(10));
+        let (resting, mut again) = (pools.resting(), IdPools::new([("p", 1..=9)]));
+        again.restore(&[IdChange { pool: "p".into(), key: "a".into(), id: Some(1) }]);
+        again.rest(&resting);
+        assert_eq!(again.resting(), resting);
+        assert_eq!(again.allocate("p", "d", at(20)), Ok(4), "2 and 3 rest");
+        assert_eq!(again.allocate("p", "e", at(36)), Ok(3));
+        assert_eq!(again.allocate("p", "f", at(41)), Ok(2));
+        again.rest(&resting);
+        assert_eq!(again.resting(), [], "they are in use");
     }
 
     #[test]

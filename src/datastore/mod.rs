@@ -27,7 +27,7 @@ pub use derived::{DerivedNode, Place};
 pub use edits::edits_between;
 pub use error::DatastoreError;
 pub use history::{Cursor, Entry, History, HistoryError, Kind, Limits, Step};
-pub use ids::{IdPools, PoolExhausted};
+pub use ids::{IdPools, PoolExhausted, Resting};
 pub use precondition::{Precondition, Stamp, Wanted};
 pub use recovery::{Recovered, RecoveryError, checkpoint_parts, recover, to_json, wants_checkpoint};
 

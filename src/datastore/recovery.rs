@@ -1,11 +1,12 @@
 //! From a journal to a snapshot, and from a snapshot to a checkpoint.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::history::{Entry, Ids, Kind, id_changes};
 use super::journal::{Journal, JournalError, Record, RecordError};
-use super::{Edit, IdChange, Operation, Revision, Snapshot, Store};
+use super::{Edit, IdChange, Operation, Resting, Revision, Snapshot, Store};
 use crate::schema::{DataPath, Entries, Node, Parents, Schema, json, reposition, stamp_since, tree};
 
 /// Revisions below this distance may have been used by commits that were not journalled.
@@ -17,6 +18,8 @@ pub struct Recovered {
     /// Input layers only.
     pub snapshot: Snapshot,
     pub ids: Vec<IdChange>,
+    /// Numbers that were released and are nobody's now.
+    pub resting: Vec<Resting>,
     /// The states before, oldest first, as far as they were asked for and records reach.
     pub(super) past: Vec<Entry>,
     /// The newest revision that the journal knows.
@@ -70,9 +73,18 @@ pub fn recover(
         }
     }
     replay.stamp();
-    let Replay { snapshot, ids, .. } = replay;
+    let Replay { snapshot, ids, released, .. } = replay;
+    let resting = released.into_iter().map(|((pool, id), since)| Resting { pool, id, since }).collect();
     let ids = id_changes(&ids);
-    Ok(Recovered { snapshot, ids, past, last, records: loaded.records.len(), repairs: loaded.repairs })
+    Ok(Recovered {
+        snapshot,
+        ids,
+        resting,
+        past,
+        last,
+        records: loaded.records.len(),
+        repairs: loaded.repairs,
+    })
 }
 
 /// Clients write configuration, actors write facts.
@@ -90,13 +102,21 @@ struct Replay {
     snapshot: Snapshot,
     stamped: Snapshot,
     ids: Ids,
+    /// When a number was released last, by pool.
+    released: BTreeMap<(String, u32), SystemTime>,
     previous: Revision,
 }
 
 impl Replay {
     fn new(schema: &'static Schema, start: u64) -> Replay {
         let snapshot = Snapshot { revision: Revision(start), ..Snapshot::empty(schema) };
-        Replay { stamped: snapshot.clone(), snapshot, ids: Ids::new(), previous: Revision(0) }
+        Replay {
+            stamped: snapshot.clone(),
+            snapshot,
+            ids: Ids::new(),
+            released: BTreeMap::new(),
+            previous: Revision(0),
+        }
     }
 
     fn record(&mut self, revision: u64, bytes: &[u8]) -> Result<Record, RecordError> {
@@ -107,9 +127,17 @@ impl Replay {
         for change in &record.ids {
             let key = (change.pool.clone(), change.key.clone());
             match change.id {
-                Some(id) => self.ids.insert(key, id),
-                None => self.ids.remove(&key),
-            };
+                Some(id) => {
+                    self.released.remove(&(change.pool.clone(), id));
+                    self.ids.insert(key, id);
+                }
+                None => {
+                    // The record has whole seconds: no number is to rest for less than it should.
+                    let time = UNIX_EPOCH + Duration::from_secs(record.time + 1);
+                    let id = self.ids.remove(&key);
+                    self.released.extend(id.map(|id| ((change.pool.clone(), id), time)));
+                }
+            }
         }
         Ok(record)
     }

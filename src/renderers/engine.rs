@@ -12,7 +12,7 @@ use super::plan::Plan;
 use super::rendered::{AtPlace, Item};
 use super::workshop::Workshop;
 use crate::datastore::{
-    self, Change, Commit, Derived, IdChange, IdPools, Question, Refusal, Report, Revision, Snapshot,
+    self, Change, Commit, Derived, IdChange, IdPools, Question, Refusal, Report, Resting, Revision, Snapshot,
 };
 use crate::model::{Allocator, Model, Pool, Reader};
 use crate::net::Dpid;
@@ -96,11 +96,17 @@ impl Engine {
 }
 
 impl datastore::Engine for Engine {
+    fn rest(&mut self, resting: &[Resting]) {
+        self.pools.rest(resting);
+    }
+
     fn restore(&mut self, snapshot: &Snapshot, ids: &[IdChange], now: SystemTime) -> Derived {
         let published = self.published_state();
         self.workshop.clear();
+        let resting = self.pools.resting();
         self.pools = pools();
         self.pools.restore(ids);
+        self.pools.rest(&resting);
         let mut at = At { pools: &mut self.pools, now };
         let mut difference = self.workshop.apply(self.reader.all(snapshot), snapshot.revision.0, &mut at);
         self.workshop.model.release_strays(
@@ -125,6 +131,11 @@ impl datastore::Engine for Engine {
 
     fn check(&self, candidate: &Commit<'_>) -> Result<(), Refusal> {
         let rows = self.reader.changed(candidate.changes, candidate.after);
+        self.workshop.model.check_pools(&rows).map_err(|fault| Refusal {
+            path: self.reader.pool_path(&fault.network, &fault.subnet),
+            tag: "invalid-value",
+            message: fault.message,
+        })?;
         self.workshop.model.check(&rows).map_err(|conflict| Refusal {
             path: self.reader.path(&conflict.claimer),
             tag: "in-use",
