@@ -23,7 +23,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
         &["session.rs", "server.rs", "mod.rs", "outbox.rs"],
     ),
     ("programmer", &["net", "schema", "datastore", "pipeline", "southbound"], &["actor.rs"]),
-    ("dhcp", &["net", "schema", "datastore", "pipeline", "southbound", "programmer"], &["actor.rs"]),
+    ("dhcp", &["net", "schema", "datastore", "model", "pipeline", "southbound", "programmer"], &["actor.rs"]),
     ("ra", &["net", "schema", "datastore", "pipeline", "model", "southbound", "programmer"], &["actor.rs"]),
     (
         "northbound",

@@ -293,6 +293,61 @@ class CoeusLab:
         return match.group(1)
 
     @keyword
+    def say_dhcp(self, pod, kind, **fields):
+        """Sends one DHCP message from the pod and returns the answer, None if there is none."""
+        import json
+        from pathlib import Path
+
+        kinds = ["DISCOVER", "OFFER", "REQUEST", "DECLINE", "ACK", "NAK", "RELEASE", "INFORM"]
+        asked = {"kind": kinds.index(kind) + 1, **fields}
+        script = Path(__file__).with_name("dhcp_say.py")
+        said = self.pods[pod].inside("python3", str(script), json.dumps(asked), timeout=30)
+        logger.info(f"{asked} -> {said}")
+        answer = json.loads(said)
+        if answer:
+            answer["kind"] = kinds[answer["kind"] - 1]
+        return answer
+
+    @keyword
+    def lease_of_dhclient(self, pod, *options):
+        """Runs ISC dhclient until it is bound and kills it, so that it releases nothing. Returns what it said and its lease file."""
+        import subprocess
+        import tempfile
+
+        target = self.pods[pod]
+        if not hasattr(target, "dhclient"):
+            target.dhclient = tempfile.mkdtemp(prefix="coeus-dhclient-")
+        leases, pid = f"{target.dhclient}/leases", f"{target.dhclient}/pid"
+        log = open(f"{target.dhclient}/log", "w+")
+        client = subprocess.Popen(
+            ["ip", "netns", "exec", target.namespace, "dhclient", "-4", "-d", "-v", "-sf", "/bin/true", "-lf", leases,
+             "-pf", pid, "-cf", "/dev/null", *options, "eth0"],
+            stdout=log, stderr=subprocess.STDOUT,
+        )
+        try:
+            text = lambda: open(log.name).read()  # noqa: E731
+            wait_until("a lease of dhclient", lambda: "bound to" in text(), 40)
+        finally:
+            client.kill()
+            client.wait(timeout=10)
+            logger.info(open(log.name).read())
+        address = re.search(r"bound to (\S+)", text()).group(1)
+        return {"address": address, "said": text(), "leases": open(leases).read()}
+
+    @keyword
+    def lease_of_dhcpcd(self, pod):
+        """Runs dhcpcd once in the pod and returns the address that it leased."""
+        target = self.pods[pod]
+        result = target.inside(
+            "sh", "-c", "timeout 40 dhcpcd -4 -1 -B -d --script /bin/true --nohook resolv.conf --noipv6rs eth0 2>&1",
+            timeout=60, check=False)
+        logger.info(result)
+        match = re.search(r"leased (\d+\.\d+\.\d+\.\d+) for", result)
+        if not match:
+            raise AssertionError(f"{pod} got no lease of dhcpcd: {result!r}")
+        return match.group(1)
+
+    @keyword
     def renew_and_release(self, pod):
         """Keeps udhcpc running: it binds, renews on SIGUSR1, releases on SIGUSR2. Returns what it said."""
         import signal

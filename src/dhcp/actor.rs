@@ -7,17 +7,22 @@ use openflow_rs::{Field, PacketOut, ports};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
-use super::answer::{Count, LeaseEdit, answer};
-use super::frame;
-use super::view::Names;
-use crate::datastore::{Edit, Handle, Transaction};
-use crate::net::LportTag;
+use super::book::{Book, Entry, Holder};
+use super::count::Count;
+use super::status::{Level, State};
+use super::view::View;
+use super::{leases, status, v4};
+use crate::datastore::{DatastoreError, Edit, Handle, Transaction};
+use crate::net::{Dpid, LportTag};
 use crate::pipeline::{EGRESS_DISPATCHER, actions};
 use crate::programmer::Programmers;
+use crate::schema::Text;
 use crate::southbound::openflow::PacketIn;
 
-/// Pause between looks at leases that have ended.
+/// Pause between looks at what has ended and at how full the pools are.
 const SWEEP: Duration = Duration::from_secs(1);
+/// Requests whose leases are made durable together at most.
+const BATCH: usize = 64;
 /// What the punting flow sends along (`renderers::dhcp`).
 const USERDATA: &[u8] = b"dhcp";
 
@@ -27,15 +32,16 @@ fn now() -> u64 {
 
 /// Serves until nobody punts any more.
 pub async fn run(mut punts: mpsc::Receiver<PacketIn>, datastore: Handle, programmers: Programmers) {
-    let names = Names::new(datastore.snapshot().schema);
-    let mut server = Server { names, datastore, programmers, counts: BTreeMap::new() };
+    let mut server = Server::new(datastore, programmers);
+    server.load().await;
     let mut sweep = tokio::time::interval(SWEEP);
     sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut batch = Vec::with_capacity(BATCH);
     loop {
         tokio::select! {
-            punted = punts.recv() => match punted {
-                Some(packet) => server.serve(&packet).await,
-                None => return,
+            number = punts.recv_many(&mut batch, BATCH) => match number {
+                0 => return,
+                _ => server.serve(std::mem::take(&mut batch)).await,
             },
             _ = sweep.tick() => server.sweep().await,
         }
@@ -43,99 +49,200 @@ pub async fn run(mut punts: mpsc::Receiver<PacketIn>, datastore: Handle, program
 }
 
 struct Server {
-    names: Names,
+    leases: leases::Names,
+    status: status::Names,
+    view: View,
+    book: Book,
     datastore: Handle,
     programmers: Programmers,
+    /// Interfaces that may be gone; looked at by the next sweep.
+    doubtful: Vec<Text>,
     counts: BTreeMap<Count, u64>,
+    /// Counts and levels as they are shown.
+    counts_shown: BTreeMap<Count, u64>,
+    levels_shown: BTreeMap<(Text, Text), Level>,
 }
 
+/// A packet on its way to a switch.
+type Sent = (Dpid, PacketOut);
+
 impl Server {
-    async fn serve(&mut self, punted: &PacketIn) {
+    fn new(datastore: Handle, programmers: Programmers) -> Server {
+        let schema = datastore.snapshot().schema;
+        Server {
+            leases: leases::Names::new(schema),
+            status: status::Names::new(schema),
+            view: View::new(schema),
+            book: Book::default(),
+            datastore,
+            programmers,
+            doubtful: Vec::new(),
+            counts: BTreeMap::new(),
+            counts_shown: BTreeMap::new(),
+            levels_shown: BTreeMap::new(),
+        }
+    }
+
+    /// Reads everything anew.
+    async fn load(&mut self) {
+        let snapshot = self.datastore.snapshot();
+        self.view = View::new(snapshot.schema);
+        self.book = Book::default();
+        let kept = self.leases.kept(&snapshot);
+        kept.entries.iter().for_each(|entry| self.book.write(entry));
+        self.follow();
+        self.doubtful = self.book.leases().map(|lease| lease.interface.clone()).collect();
+        if !kept.obsolete.is_empty()
+            && let Err(error) = self.datastore.commit(Transaction::new("dhcp", kept.obsolete)).await
+        {
+            warn!(%error, "leases of an earlier version could not be cleared away");
+        }
+    }
+
+    fn follow(&mut self) {
+        let gone = self.view.follow(self.datastore.snapshot(), &mut self.book);
+        self.doubtful.extend(gone);
+    }
+
+    /// Writes entries into the book, and down as edits.
+    fn write(&mut self, entries: &[Entry], edits: &mut Vec<Edit>) {
+        for entry in entries {
+            edits.extend(self.leases.edit(entry, &self.book));
+            self.book.write(entry);
+        }
+    }
+
+    async fn serve(&mut self, batch: Vec<PacketIn>) {
+        self.follow();
+        let now = now();
+        let mut edits = Vec::new();
+        self.write(&self.book.due(now), &mut edits);
+        let replies: Vec<Sent> =
+            batch.iter().filter_map(|punted| self.answer(punted, now, &mut edits)).collect();
+        // Durable before the clients hear of it.
+        if self.commit(edits).await.is_err() {
+            return;
+        }
+        for (switch, packet) in replies {
+            if let Err(error) = self.programmers.packet_out(switch, packet).await {
+                debug!(%switch, %error, "a DHCP reply was not sent");
+            }
+        }
+    }
+
+    fn count(&mut self, count: Count) {
+        *self.counts.entry(count).or_default() += 1;
+    }
+
+    fn answer(&mut self, punted: &PacketIn, now: u64, edits: &mut Vec<Edit>) -> Option<Sent> {
         if punted.packet.userdata != USERDATA {
             debug!(switch = %punted.dpid, table = punted.packet.table, "a packet that nobody asked for");
-            return;
+            return None;
         }
-        let mut counts = Vec::new();
-        let edits = self.answer(punted, &mut counts).await;
-        for count in counts {
-            *self.counts.entry(count).or_default() += 1;
-        }
-        if let Err(error) = edits {
-            warn!(%error, "a DHCP request was not answered");
-        }
-        let shown = Transaction::passing("dhcp", vec![self.names.leases.counters(&self.counts)]);
-        if let Err(error) = self.datastore.commit(shown).await {
-            debug!(%error, "the DHCP counters could not be shown");
-        }
-    }
-
-    async fn answer(
-        &self,
-        punted: &PacketIn,
-        counts: &mut Vec<Count>,
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let Some(request) = frame::read(&punted.packet.frame) else {
-            counts.push(Count::Malformed);
-            return Ok(());
+        let Some(request) = v4::read(&punted.packet.frame) else {
+            self.count(Count::Malformed);
+            return None;
         };
-        let metadata = punted.packet.metadata.get(Field::Metadata).map_or(0, |field| field.value as u64);
-        let tag = LportTag((metadata >> 40 & 0xf_ffff) as u32);
-        let snapshot = self.datastore.snapshot();
-        let now = now();
-        let interface = self.names.interface(&snapshot, tag);
-        let Some(port) = interface.and_then(|name| self.names.port(&snapshot, &name, now)) else {
-            counts.push(Count::Foreign);
-            return Ok(());
+        let tag = tag(punted);
+        let Some(port) = self.view.interface(tag).and_then(|name| self.view.port(&name)) else {
+            self.count(Count::Foreign);
+            return None;
         };
-        let answer = answer(&request, &port, now);
-        info!(interface = port.interface, asked = ?request.kind, answered = ?answer.reply.as_ref().map(|reply| (reply.kind, reply.address)), "dhcp");
-        counts.extend(&answer.counts);
-        if !answer.edits.is_empty() {
-            // Durable before the client hears of it.
-            self.commit(&answer.edits).await?;
-        }
-        if let Some(reply) = &answer.reply {
-            let frame = frame::write(&request, reply).ok_or("a reply that cannot be encoded")?;
-            let way = vec![actions::egress_to(tag), actions::resubmit(EGRESS_DISPATCHER)];
-            self.programmers
-                .packet_out(punted.dpid, PacketOut { in_port: ports::CONTROLLER, actions: way, frame })
-                .await?;
-        }
-        Ok(())
+        let answer = v4::answer(&request, &port, &self.book, now);
+        let answered = answer.reply.as_ref().map(|reply| (reply.kind, reply.address));
+        info!(interface = %port.interface, asked = ?request.kind, ?answered, counted = ?answer.counts, "dhcp");
+        answer.counts.iter().for_each(|count| self.count(*count));
+        self.write(&answer.entries, edits);
+        let frame = v4::write(&request, answer.reply.as_ref()?)?;
+        Some((punted.dpid, out(tag, frame)))
     }
 
-    async fn commit(&self, edits: &[LeaseEdit]) -> Result<(), crate::datastore::DatastoreError> {
-        let edits: Vec<Edit> = edits.iter().map(|edit| self.names.leases.edit(edit)).collect();
-        self.datastore.commit(Transaction::new("dhcp", edits)).await.map(drop)
+    /// What could not be made durable did not happen: everything is read anew.
+    async fn commit(&mut self, edits: Vec<Edit>) -> Result<(), DatastoreError> {
+        if edits.is_empty() {
+            return Ok(());
+        }
+        let outcome = self.datastore.commit(Transaction::new("dhcp", edits)).await.map(drop);
+        if let Err(error) = &outcome {
+            warn!(%error, "leases could not be written down; no request was answered");
+            self.load().await;
+        }
+        outcome
     }
 
-    /// Ends leases that ran out or whose interface is gone, and the rest of declined addresses.
-    async fn sweep(&self) {
-        let snapshot = self.datastore.snapshot();
-        let now = now();
-        let leases = self.names.leases.leases(&snapshot);
-        let declined = self.names.leases.declined(&snapshot);
-        if leases.is_empty() && declined.is_empty() {
-            return;
+    /// Ends leases that ran out or whose interface is gone, and the rest of declined addresses; shows how things are.
+    async fn sweep(&mut self) {
+        self.follow();
+        let mut edits = Vec::new();
+        self.write(&self.book.due(now()), &mut edits);
+        for interface in std::mem::take(&mut self.doubtful) {
+            if !self.view.exists(&interface) {
+                let holder = Holder::Port(interface);
+                self.write(&[Entry::End(holder.clone()), Entry::Withdraw(holder.clone())], &mut edits);
+                self.book.forget(&holder);
+            }
         }
-        let interfaces = self.names.interfaces(&snapshot);
-        let ended =
-            leases.iter().filter(|lease| lease.expires <= now || !interfaces.contains(&lease.interface));
-        let mut edits: Vec<Edit> = ended
-            .map(|lease| self.names.leases.edit(&LeaseEdit::Drop { interface: lease.interface.clone() }))
-            .collect();
-        edits.extend(
-            declined
-                .iter()
-                .filter(|(_, until)| *until <= now)
-                .map(|(address, _)| self.names.leases.forget_declined(*address)),
-        );
+        if !edits.is_empty() {
+            info!(changes = edits.len(), "leases ended");
+        }
+        if self.commit(edits).await.is_ok() {
+            self.show().await;
+        }
+    }
+
+    async fn show(&mut self) {
+        let mut edits = Vec::new();
+        if self.counts != self.counts_shown {
+            edits.push(self.status.counters(&self.counts));
+        }
+        let mut levels = BTreeMap::new();
+        for pool in self.view.pools() {
+            let level = Level::of(pool, &self.book);
+            let key = (pool.network.clone(), pool.key.clone());
+            let before = self.levels_shown.get(&key);
+            if before != Some(&level) {
+                edits.push(self.status.level(&key.0, &key.1, Some(&level)));
+                tell(&key.0, &key.1, before, &level);
+            }
+            levels.insert(key, level);
+        }
+        for (network, subnet) in self.levels_shown.keys().filter(|key| !levels.contains_key(key)) {
+            edits.push(self.status.level(network, subnet, None));
+        }
         if edits.is_empty() {
             return;
         }
-        info!(leases = edits.len(), "leases ended");
-        if let Err(error) = self.datastore.commit(Transaction::new("dhcp", edits)).await {
-            warn!(%error, "leases could not be ended");
+        match self.datastore.commit(Transaction::passing("dhcp", edits)).await {
+            Ok(_) => {
+                self.counts_shown = self.counts.clone();
+                self.levels_shown = levels;
+            }
+            Err(error) => debug!(%error, "the state of DHCP could not be shown"),
         }
     }
+}
+
+/// Says in the log when a pool runs out, or has recovered.
+fn tell(network: &str, subnet: &str, before: Option<&Level>, level: &Level) {
+    let Level { size, free, .. } = level;
+    match (before.map_or(State::Normal, |before| before.state), level.state) {
+        (was, is) if was == is => {}
+        (_, State::Exhausted) => {
+            warn!(network, subnet, size, "pool exhausted: new clients get no answer; widen its range");
+        }
+        (_, State::Low) => warn!(network, subnet, size, free, "pool is low on addresses"),
+        (_, State::Normal) => info!(network, subnet, size, free, "pool has addresses again"),
+    }
+}
+
+/// The logical port that a packet came in by.
+fn tag(punted: &PacketIn) -> LportTag {
+    let metadata = punted.packet.metadata.get(Field::Metadata).map_or(0, |field| field.value as u64);
+    LportTag((metadata >> 40 & 0xf_ffff) as u32)
+}
+
+/// A frame out of a logical port.
+fn out(tag: LportTag, frame: Vec<u8>) -> PacketOut {
+    let way = vec![actions::egress_to(tag), actions::resubmit(EGRESS_DISPATCHER)];
+    PacketOut { in_port: ports::CONTROLLER, actions: way, frame }
 }

@@ -1,138 +1,170 @@
-//! Leases and counters as nodes of `coeus-dhcp`.
+//! Leases and rests as nodes of `coeus-dhcp:leases`.
 
-use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
-use std::sync::Arc;
-
-use super::answer::{Count, Lease, LeaseEdit, LeaseState};
+use super::book::{Entry, Holder, Lease};
 use crate::datastore::{Edit, Snapshot, Store};
-use crate::schema::{DataPath, Fields, Key, List, Node, Schema, SchemaId, Value, lexical};
+use crate::schema::{DataPath, Fields, Key, List, Node, Schema, SchemaId, Text, Value, lexical};
 
-/// The schema nodes of `coeus-dhcp`.
+/// The schema nodes of leases.
 pub struct Names {
     schema: &'static Schema,
     leases: SchemaId,
     lease: SchemaId,
-    declined: SchemaId,
-    counters: SchemaId,
+    relayed: SchemaId,
+    quarantined: SchemaId,
 }
 
-const LEASE: &str = "/coeus-dhcp:leases/lease";
-const DECLINED: &str = "/coeus-dhcp:leases/declined";
+/// What a snapshot holds.
+#[derive(Debug, Default)]
+pub struct Kept {
+    pub entries: Vec<Entry>,
+    /// What earlier versions wrote and this one does not.
+    pub obsolete: Vec<Edit>,
+}
 
 impl Names {
+    /// # Panics
+    /// When the models lack a node: they are part of the program.
     pub fn new(schema: &'static Schema) -> Names {
         Names {
             schema,
             leases: schema.resolve("/coeus-dhcp:leases"),
-            lease: schema.resolve(LEASE),
-            declined: schema.resolve(DECLINED),
-            counters: schema.resolve("/coeus-dhcp:counters"),
+            lease: schema.resolve("/coeus-dhcp:leases/lease"),
+            relayed: schema.resolve("/coeus-dhcp:leases/relayed-lease"),
+            quarantined: schema.resolve("/coeus-dhcp:leases/quarantined"),
         }
     }
 
-    fn leaf(&self, parent: &str, name: &str, text: &str) -> Option<(SchemaId, Node)> {
-        let id = self.schema.resolve(&format!("{parent}/{name}"));
-        Some((id, Node::Leaf(lexical::parse_value(self.schema, id, text).ok()?)))
+    /// The edit of the operational store; none for what is not durable.
+    pub fn edit(&self, entry: &Entry, book: &super::Book) -> Option<Edit> {
+        match entry {
+            Entry::Bind(lease) => {
+                let (list, path) = self.place(&lease.holder);
+                Some(Edit::put(Store::Operational, path, self.node(list, lease)))
+            }
+            Entry::End(holder) if book.lease(holder).is_some() => {
+                Some(Edit::remove(Store::Operational, self.place(holder).1))
+            }
+            Entry::Rest { network, address, until } => {
+                let (address, until) = (address.to_string(), until.to_string());
+                let fields = [("network-id", &**network), ("address", &address), ("until", &until)];
+                let node = self.fields(self.quarantined, fields);
+                Some(Edit::put(Store::Operational, self.rest(network, &address), node))
+            }
+            Entry::Wake { network, address } => {
+                Some(Edit::remove(Store::Operational, self.rest(network, &address.to_string())))
+            }
+            Entry::End(_) | Entry::Offer(_) | Entry::Withdraw(_) => None,
+        }
     }
 
-    fn entry(&self, list: SchemaId, key: &str) -> DataPath {
-        DataPath::root().child(self.leases).entry(list, Key::text(key))
+    fn at(&self, list: SchemaId, key: &[&str]) -> DataPath {
+        let key: Key = key.iter().map(Value::text).collect();
+        DataPath::root().child(self.leases).entry(list, key)
     }
 
-    /// The edit of the operational store.
-    pub fn edit(&self, edit: &LeaseEdit) -> Edit {
-        match edit {
-            LeaseEdit::Drop { interface } => {
-                Edit::remove(Store::Operational, self.entry(self.lease, interface))
-            }
-            LeaseEdit::Quarantine { address, until } => {
-                let address = address.to_string();
-                let fields = [
-                    self.leaf(DECLINED, "address", &address),
-                    self.leaf(DECLINED, "until", &until.to_string()),
-                ];
-                Edit::put(Store::Operational, self.entry(self.declined, &address), gathered(fields))
-            }
-            LeaseEdit::Put(lease) => {
-                let state = if lease.state == LeaseState::Bound { "bound" } else { "offered" };
-                let fields = [
-                    self.leaf(LEASE, "interface", &lease.interface),
-                    self.leaf(LEASE, "mac-address", &lease.mac.to_string()),
-                    lease.client_id.as_ref().and_then(|id| self.leaf(LEASE, "client-id", id)),
-                    self.leaf(LEASE, "address", &lease.address.to_string()),
-                    self.leaf(LEASE, "network-id", &lease.network),
-                    self.leaf(LEASE, "subnet", &lease.subnet.to_string()),
-                    self.leaf(LEASE, "state", state),
-                    self.leaf(LEASE, "expires", &lease.expires.to_string()),
-                ];
-                Edit::put(Store::Operational, self.entry(self.lease, &lease.interface), gathered(fields))
+    fn rest(&self, network: &str, address: &str) -> DataPath {
+        self.at(self.quarantined, &[network, address])
+    }
+
+    fn place(&self, holder: &Holder) -> (SchemaId, DataPath) {
+        match holder {
+            Holder::Port(interface) => (self.lease, self.at(self.lease, &[&**interface])),
+            Holder::Relayed { network, client } => {
+                (self.relayed, self.at(self.relayed, &[&**network, &**client]))
             }
         }
     }
 
-    /// All leases, expired ones included.
-    pub fn leases(&self, snapshot: &Snapshot) -> Vec<Lease> {
-        self.entries(snapshot, self.lease).iter().filter_map(|fields| self.lease(fields)).collect()
+    fn node(&self, list: SchemaId, lease: &Lease) -> Node {
+        let (mac, address) = (lease.mac.to_string(), lease.address.to_string());
+        let expires = lease.expires.to_string();
+        let mut fields = vec![
+            ("interface", &*lease.interface),
+            ("mac-address", &mac),
+            ("address", &address),
+            ("network-id", &*lease.network),
+            ("subnet", &*lease.subnet),
+            ("expires", &expires),
+        ];
+        fields.extend(lease.client_id.as_deref().map(|id| ("client-id", id)));
+        match &lease.holder {
+            Holder::Port(_) => fields.push(("state", "bound")),
+            Holder::Relayed { client, .. } => fields.push(("client", client)),
+        }
+        self.fields(list, fields)
     }
 
-    /// Declined addresses and until when they rest.
-    pub fn declined(&self, snapshot: &Snapshot) -> Vec<(Ipv4Addr, u64)> {
-        let read = |fields: &Arc<Fields>| {
-            let address = self.text(fields, DECLINED, "address")?.parse().ok()?;
-            Some((address, self.number(fields, DECLINED, "until")?))
+    fn fields<'a>(&self, list: SchemaId, leafs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Node {
+        let leaf = |(name, text): (&str, &str)| {
+            let id = self.schema.child(Some(list), None, name)?;
+            Some((id, Node::Leaf(lexical::parse_value(self.schema, id, text).ok()?)))
         };
-        self.entries(snapshot, self.declined).iter().filter_map(read).collect()
+        Fields::of(leafs.into_iter().filter_map(leaf).collect()).into()
     }
 
-    pub fn forget_declined(&self, address: Ipv4Addr) -> Edit {
-        Edit::remove(Store::Operational, self.entry(self.declined, &address.to_string()))
-    }
-
-    fn entries(&self, snapshot: &Snapshot, list: SchemaId) -> Vec<Arc<Fields>> {
+    /// Everything that was made durable.
+    pub fn kept(&self, snapshot: &Snapshot) -> Kept {
         let path = DataPath::root().child(self.leases);
-        let Some(Node::Container(leases)) = snapshot.written(Store::Operational, &path) else {
-            return Vec::new();
-        };
-        leases
-            .list(list)
-            .map(|list: &List| list.iter().map(|(_, entry)| entry.clone()).collect())
-            .unwrap_or_default()
+        let mut kept = Kept::default();
+        let Some(Node::Container(leases)) = snapshot.written(Store::Operational, &path) else { return kept };
+        let entries = |list| leases.list(list).into_iter().flat_map(List::iter);
+        for (key, fields) in entries(self.lease) {
+            match self.lease(self.lease, fields).filter(|_| self.is_bound(fields)) {
+                Some(lease) => kept.entries.push(Entry::Bind(lease)),
+                None => {
+                    let path = path.clone().entry(self.lease, key.clone());
+                    kept.obsolete.push(Edit::remove(Store::Operational, path));
+                }
+            }
+        }
+        for (_, fields) in entries(self.relayed) {
+            kept.entries.extend(self.lease(self.relayed, fields).map(Entry::Bind));
+        }
+        for (_, fields) in entries(self.quarantined) {
+            kept.entries.extend(self.resting(fields));
+        }
+        if let Some(declined) = self.schema.child(Some(self.leases), None, "declined") {
+            for (key, _) in entries(declined) {
+                let path = path.clone().entry(declined, key.clone());
+                kept.obsolete.push(Edit::remove(Store::Operational, path));
+            }
+        }
+        kept
     }
 
-    fn text<'a>(&self, fields: &'a Fields, parent: &str, name: &str) -> Option<&'a str> {
-        fields.text(self.schema.resolve(&format!("{parent}/{name}")))
-    }
-
-    fn number(&self, fields: &Fields, parent: &str, name: &str) -> Option<u64> {
-        fields.leaf(self.schema.resolve(&format!("{parent}/{name}")))?.as_uint()
-    }
-
-    fn lease(&self, fields: &Arc<Fields>) -> Option<Lease> {
-        let text = |name| self.text(fields, LEASE, name);
-        let state = fields.leaf(self.schema.resolve(&format!("{LEASE}/state")))?;
-        Some(Lease {
-            interface: text("interface")?.to_owned(),
-            mac: text("mac-address")?.parse().ok()?,
-            client_id: text("client-id").map(str::to_owned),
+    fn resting(&self, fields: &Fields) -> Option<Entry> {
+        let text = |name| fields.text(self.schema.child(Some(self.quarantined), None, name)?);
+        let until = fields.leaf(self.schema.child(Some(self.quarantined), None, "until")?)?.as_uint()?;
+        Some(Entry::Rest {
+            network: text("network-id")?.into(),
             address: text("address")?.parse().ok()?,
-            network: text("network-id").unwrap_or_default().to_owned(),
-            subnet: text("subnet")?.parse().ok()?,
-            state: if *state == Value::Enum(0) { LeaseState::Offered } else { LeaseState::Bound },
-            expires: self.number(fields, LEASE, "expires")?,
+            until,
         })
     }
 
-    /// The counters as they are shown; they are not kept across restarts.
-    pub fn counters(&self, counts: &BTreeMap<Count, u64>) -> Edit {
-        let name = |count: &Count| format!("{count:?}").to_lowercase();
-        let fields = counts
-            .iter()
-            .map(|(count, number)| self.leaf("/coeus-dhcp:counters", &name(count), &number.to_string()));
-        Edit::put(Store::Operational, DataPath::root().child(self.counters), gathered(fields))
+    /// Offers of earlier versions stand among the leases.
+    fn is_bound(&self, fields: &Fields) -> bool {
+        let state = self.schema.child(Some(self.lease), None, "state");
+        state.and_then(|state| fields.leaf(state)) != Some(&Value::Enum(0))
     }
-}
 
-fn gathered(fields: impl IntoIterator<Item = Option<(SchemaId, Node)>>) -> Node {
-    Fields::of(fields.into_iter().flatten().collect()).into()
+    fn lease(&self, list: SchemaId, fields: &Fields) -> Option<Lease> {
+        let text = |name| fields.text(self.schema.child(Some(list), None, name)?);
+        let (interface, network): (Text, Text) =
+            (text("interface")?.into(), text("network-id").unwrap_or_default().into());
+        let holder = match text("client") {
+            Some(client) => Holder::Relayed { network: network.clone(), client: client.into() },
+            None => Holder::Port(interface.clone()),
+        };
+        Some(Lease {
+            holder,
+            interface,
+            mac: text("mac-address")?.parse().ok()?,
+            client_id: text("client-id").map(str::to_owned),
+            address: text("address")?.parse().ok()?,
+            network,
+            subnet: text("subnet")?.into(),
+            expires: fields.leaf(self.schema.child(Some(list), None, "expires")?)?.as_uint()?,
+        })
+    }
 }

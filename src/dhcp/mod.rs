@@ -1,14 +1,25 @@
-//! DHCP (RFC 2131): punted requests are answered from the pools that the datastore holds.
+//! DHCP: punted requests are answered from the pools that the datastore holds.
 //!
-//! `answer` is the whole protocol as a pure function: a request, what is known of the port, the time; out come a reply, a lease
-//! and a count. `view` reads what is known from a snapshot, `frame` is bytes, `actor` does the rest. A lease is durable before
-//! the client hears of it.
+//! ```text
+//! punt ─► v4::read ─► view (whose port, which pools) ─► v4::answer (book) ─► entries durable ─► v4::write ─► packet-out
+//! ```
+//! `v4` is the whole protocol as a pure function; `book` knows who has which address; `view` follows the datastore; `leases`
+//! and `status` write into it; `actor` does the rest. A lease is durable before the client hears of it.
 
 mod actor;
-mod answer;
-mod frame;
+mod book;
+mod client;
+mod count;
 mod leases;
+mod port;
+mod spans;
+mod status;
+#[cfg(test)]
+mod tests;
+pub mod v4;
 mod view;
 
 pub use actor::run;
-pub use answer::{Answer, Count, Lease, LeaseEdit, LeaseState, Offer, Pool, Port, Reply, Request, answer};
+pub use book::{Book, Entry, Holder, Lease, Offered};
+pub use count::Count;
+pub use port::Port;

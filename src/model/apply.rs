@@ -10,9 +10,10 @@ use super::ids::{Allocator, IdKey, Ids, Pool, TUNNEL_LPORT_KEY};
 use super::instances::VniClaim;
 use super::interface::{Interface, InterfaceId};
 use super::members::Members;
+use super::pools::Network;
 use super::prefixes::Prefixes;
 use super::rows::{
-    Beyond, Bridge, ElanInstance, HandMade, K8sNode, Lease, Network, Pod, Port, PortId, Row, VpnInstance,
+    Beyond, Bridge, ElanInstance, HandMade, K8sNode, Lease, Pod, Port, PortId, Row, VpnInstance,
 };
 use super::spans::{Elan, Switch, TunnelPort, Vpn};
 use super::touched::Touched;

@@ -6,6 +6,7 @@ use super::apply::Model;
 use super::claims::Claim;
 use super::ids::{POOL_VNIS, l3_vni_key};
 use super::interface::InterfaceId;
+use super::pools::PoolFault;
 use super::rows::{HandMade, Pod, Row};
 use super::spans::Vpn;
 use super::wanted::Wanted;
@@ -42,6 +43,17 @@ enum Source<'a> {
 }
 
 impl Model {
+    /// Looks for pools that cannot be served, among the changed ones.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn check_pools(&self, rows: &[Row]) -> Result<(), PoolFault> {
+        rows.iter().try_for_each(|row| match row {
+            Row::Network(id, Some(network)) => super::pools::check(self.networks.get(id), network),
+            _ => Ok(()),
+        })
+    }
+
     /// Looks for a name, address or MAC address that a changed object newly claims and another one has, and for instances
     /// that claim what pods make. Costs in proportion to what changes.
     ///

@@ -49,6 +49,8 @@ pub struct Interface {
     pub addresses: Box<[Address]>,
     /// An IPv4 allocation pool applies: its DHCP requests are answered.
     pub dhcp: bool,
+    /// Its pod may relay DHCP requests of others.
+    pub relays: bool,
     /// What it waits for; empty when all of it is desired.
     pub pending: Vec<Reason>,
     /// What a reader should know though nothing is missing.

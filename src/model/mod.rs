@@ -18,6 +18,7 @@ mod join;
 mod members;
 mod names;
 mod netvirt;
+mod pools;
 mod prefixes;
 mod read;
 mod resolve;
@@ -36,10 +37,11 @@ pub use conflict::{Claimer, Conflict};
 pub use ids::{Allocator, FIRST_VPN_ID, IdKey, POOL_VNIS, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
 pub use interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
 pub use names::identity;
+pub use pools::{AllocationPool, Network, PoolFault, PoolOptions, Reservation, ReservedFor, Times, number};
 pub use read::{PHYSICAL_NETWORK, Reader};
 pub use rows::{
-    AllocationPool, Beyond, Bridge, ElanInstance, HandMade, K8sNode, LINK_LOCAL_GATEWAY, Lease, Network,
-    NetworkType, Pod, PodInterface, Port, PortId, Row, VpnInstance, WantedAddress,
+    Beyond, Bridge, ElanInstance, HandMade, K8sNode, LINK_LOCAL_GATEWAY, Lease, NetworkType, Pod,
+    PodInterface, Port, PortId, Row, VpnInstance, WantedAddress,
 };
 pub use spans::{CHUNK_BITS, Chunk, Elan, SHARES, Switch, TunnelPort, Vpn, gateway_mac, share_of};
 pub use status::Reason;

@@ -1,6 +1,7 @@
 //! Schema ids of the nodes that the model reads, looked up once.
 
 use super::netvirt::NetvirtNames;
+use super::pools::PoolNames;
 use crate::schema::{IdentityId, Schema, SchemaId};
 
 /// Each field is the node of that name; the struct it is in, the list or container it stands below.
@@ -39,17 +40,6 @@ pub struct NodeNames {
     pub internal_ip_address: SchemaId,
     pub external_ip_address: SchemaId,
     pub pod_cidr: SchemaId,
-}
-
-/// `/dhcp_allocation_pool:dhcp_allocation_pool/network`.
-#[derive(Debug)]
-pub struct PoolNames {
-    pub dhcp_allocation_pool: SchemaId,
-    pub network: SchemaId,
-    pub allocation_pool: SchemaId,
-    pub allocate_from: SchemaId,
-    pub allocate_to: SchemaId,
-    pub gateway: SchemaId,
 }
 
 /// `/coeus-dhcp:leases/lease`.
@@ -91,7 +81,6 @@ impl Names {
         let id = |path: &str| schema.resolve(path);
         let pod = |leaf: &str| id(&format!("/pod:coe/pods{leaf}"));
         let node = |leaf: &str| id(&format!("/k8s-node:k8s-nodes-info/k8s-nodes{leaf}"));
-        let pool = |leaf: &str| id(&format!("/dhcp_allocation_pool:dhcp_allocation_pool/network{leaf}"));
         let lease = |leaf: &str| id(&format!("/coeus-dhcp:leases/lease{leaf}"));
         let bridge = |leaf: &str| id(&format!("/network-topology:network-topology/topology/node{leaf}"));
         let port = |leaf: &str| bridge(&format!("/termination-point{leaf}"));
@@ -117,14 +106,7 @@ impl Names {
                 external_ip_address: node("/external-ip-address"),
                 pod_cidr: node("/pod-cidr"),
             },
-            pool: PoolNames {
-                dhcp_allocation_pool: id("/dhcp_allocation_pool:dhcp_allocation_pool"),
-                network: pool(""),
-                allocation_pool: pool("/allocation-pool"),
-                allocate_from: pool("/allocation-pool/allocate-from"),
-                allocate_to: pool("/allocation-pool/allocate-to"),
-                gateway: pool("/allocation-pool/gateway"),
-            },
+            pool: PoolNames::of(schema),
             lease: LeaseNames {
                 leases: id("/coeus-dhcp:leases"),
                 lease: lease(""),

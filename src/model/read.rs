@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use ipnetwork::IpNetwork;
-
 use super::conflict::Claimer;
 use super::names::{Names, PodNames};
+use super::pools::network;
 use super::rows::{
-    AllocationPool, Beyond, Bridge, K8sNode, Lease, Network, NetworkType, Pod, PodInterface, Port, PortId,
-    Row, usable_v4,
+    Beyond, Bridge, K8sNode, Lease, NetworkType, Pod, PodInterface, Port, PortId, Row, usable_v4,
 };
 use crate::datastore::{Change, Snapshot, Store};
 use crate::net::{MacAddr, OfPort};
@@ -64,6 +62,21 @@ impl Reader {
     pub fn changed(&self, changes: &[Change], after: &Snapshot) -> Vec<Row> {
         let keys: BTreeSet<RowKey> = changes.iter().flat_map(|change| rows_of(&self.names, change)).collect();
         keys.iter().map(|key| read(&self.names, after, key)).collect()
+    }
+
+    /// A pod as it is written.
+    pub fn pod(&self, snapshot: &Snapshot, uid: &str) -> Option<Pod> {
+        let uid: Text = uid.into();
+        let names = &self.names.pod;
+        let fields = snapshot.config.input.container(names.coe)?.list(names.pods)?.get(&text_key(&uid))?;
+        Some(pod(&self.names, &uid, fields))
+    }
+
+    /// The path of a pool's entry, for messages.
+    pub fn pool_path(&self, network: &Text, subnet: &Text) -> DataPath {
+        let names = &self.names.pool;
+        let networks = DataPath::root().child(names.dhcp_allocation_pool);
+        networks.entry(names.network, text_key(network)).entry(names.allocation_pool, text_key(subnet))
     }
 
     /// Where a pod is configured, for messages.
@@ -197,7 +210,7 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
         }
         RowKey::Network(id) => {
             let fields = config(names.pool.dhcp_allocation_pool, names.pool.network, id);
-            Row::Network(id.clone(), fields.map(|fields| network(names, id, fields)))
+            Row::Network(id.clone(), fields.map(|fields| network(&names.pool, id, fields)))
         }
         RowKey::Lease(interface) => {
             let lease = &names.lease;
@@ -275,22 +288,6 @@ fn k8s_node(names: &Names, uid: &Text, fields: &Fields) -> K8sNode {
         external: ip(fields, names.external_ip_address),
         pod_cidr: fields.text(names.pod_cidr).and_then(|text| text.parse().ok()),
     }
-}
-
-fn network(names: &Names, id: &Text, fields: &Fields) -> Network {
-    let names = &names.pool;
-    let pools = entries(fields, names.allocation_pool).filter_map(|(subnet, fields)| {
-        let subnet: IpNetwork = subnet.parse().ok()?;
-        Some(AllocationPool {
-            subnet,
-            from: ip(fields, names.allocate_from),
-            to: ip(fields, names.allocate_to),
-            gateway: ip(fields, names.gateway),
-        })
-    });
-    let mut pools: Vec<_> = pools.collect();
-    pools.sort_by_key(|pool| pool.subnet);
-    Network { id: id.clone(), pools }
 }
 
 fn bridge(names: &Names, snapshot: &Snapshot, node_id: &Text) -> Option<Bridge> {

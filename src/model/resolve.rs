@@ -9,7 +9,8 @@ use super::apply::{Entry, Model, Work, remove_from};
 use super::claims::{Claim, Claimant};
 use super::ids::{Allocator, Pool};
 use super::interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
-use super::rows::{LINK_LOCAL_GATEWAY, Network, Port, PortId, WantedAddress, usable};
+use super::pools::Network;
+use super::rows::{LINK_LOCAL_GATEWAY, Port, PortId, WantedAddress, usable};
 use super::status::Reason;
 use super::wanted::Wanted;
 use crate::net::{Dpid, LportTag};
@@ -150,8 +151,8 @@ impl Model {
         self.attach(&mut interface, &mut claims, &name, &elan, wanted);
         let networks = [Some(&elan), vpn.as_ref(), wanted.network_id.as_ref()];
         let networks = || networks.into_iter().flatten().filter_map(|id| self.networks.get(id));
-        let pools = || networks().flat_map(|network| &network.pools);
-        interface.dhcp = pools().any(|pool| pool.subnet.is_ipv4());
+        interface.dhcp = networks().any(Network::serves_v4);
+        interface.relays = networks().any(|network| network.is_relay(&name));
         // A lease gives an IPv4 address to an interface that is configured without one.
         let lease = self.leases.get(&name).filter(|_| !wanted.addresses.iter().any(|own| own.ip.is_ipv4()));
         let leased = lease.map(|lease| WantedAddress { ip: IpAddr::V4(lease.address), gateway: None });
@@ -364,6 +365,7 @@ impl Interface {
             attachment: None,
             addresses: Box::default(),
             dhcp: false,
+            relays: false,
             pending: Vec::new(),
             notes: Vec::new(),
             mac_text: None,

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnetwork::IpNetwork;
 
+use super::pools::Network;
 use super::underlay::Segment;
 use crate::net::{Dpid, MacAddr, OfPort, Vni};
 use crate::schema::Text;
@@ -78,23 +79,6 @@ pub struct K8sNode {
     pub external: Option<IpAddr>,
     /// `pod-cidr`, where it is a prefix.
     pub pod_cidr: Option<IpNetwork>,
-}
-
-/// `/dhcp_allocation_pool:dhcp_allocation_pool/network[network-id]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Network {
-    pub id: Text,
-    /// Sorted by subnet.
-    pub pools: Vec<AllocationPool>,
-}
-
-/// `network[network-id]/allocation-pool[subnet]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AllocationPool {
-    pub subnet: IpNetwork,
-    pub from: Option<IpAddr>,
-    pub to: Option<IpAddr>,
-    pub gateway: Option<IpAddr>,
 }
 
 /// A DHCP lease: the address an interface was given.
@@ -225,6 +209,18 @@ pub const LINK_LOCAL_GATEWAY: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0,
 impl Pod {
     pub fn interface(&self, uid: &str) -> Option<&PodInterface> {
         self.interfaces.iter().find(|interface| &*interface.uid == uid)
+    }
+
+    /// The interface that has this name.
+    pub fn interface_named(&self, name: &str) -> Option<&PodInterface> {
+        self.interfaces
+            .iter()
+            .find(|row| super::wanted::full_name(self, row).is_ok_and(|full| *full == *name))
+    }
+
+    /// Names of its interfaces, where they have any.
+    pub fn names(&self) -> impl Iterator<Item = Text> {
+        self.interfaces.iter().filter_map(|row| super::wanted::full_name(self, row).ok())
     }
 
     /// The interface that carries the pod's own name: the one with the pod's uid, else the lowest uid.

@@ -94,7 +94,7 @@ impl Wanted {
 }
 
 /// The name an interface would have, or why it has none yet.
-fn full_name(pod: &Pod, row: &PodInterface) -> Result<Text, Vec<Reason>> {
+pub(super) fn full_name(pod: &Pod, row: &PodInterface) -> Result<Text, Vec<Reason>> {
     let mut reasons = Vec::new();
     for (text, what, absent) in
         [(&pod.name, "pod name", Reason::NoName), (&pod.namespace, "namespace", Reason::NoNamespace)]

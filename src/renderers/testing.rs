@@ -275,13 +275,8 @@ pub fn on(kind: NetworkType, id: Option<u32>, network: Option<&str>, row: Row) -
 
 /// A pool for a network.
 pub fn pool(network: &str, subnet: &str, gateway: Option<&str>) -> Row {
-    let pool = AllocationPool {
-        subnet: subnet.parse().unwrap(),
-        from: None,
-        to: None,
-        gateway: gateway.map(|address| address.parse().unwrap()),
-    };
-    Row::Network(network.into(), Some(Network { id: network.into(), pools: vec![pool] }))
+    let pool = AllocationPool::plain(network, subnet, "", "", gateway.unwrap_or_default());
+    Row::Network(network.into(), Some(Network { id: network.into(), pools: vec![pool.into()] }))
 }
 
 pub fn no_pool(network: &str) -> Row {

@@ -152,6 +152,9 @@ struct Ids {
     switch: SchemaId,
     connected: SchemaId,
     programmed: SchemaId,
+    pools: SchemaId,
+    pool: SchemaId,
+    pool_state: SchemaId,
 }
 
 impl Statuses {
@@ -168,6 +171,9 @@ impl Statuses {
             switch: at("switches/switch"),
             connected: at("switches/switch/connected"),
             programmed: at("switches/switch/programmed-revision"),
+            pools: schema.resolve("/coeus-dhcp:pools"),
+            pool: schema.resolve("/coeus-dhcp:pools/pool"),
+            pool_state: schema.resolve("/coeus-dhcp:pools/pool/state"),
         };
         let mut statuses = Statuses { ids, waiting: BTreeMap::new() };
         let list = DataPath::root().child(ids.objects).child(ids.object);
@@ -194,6 +200,7 @@ impl Statuses {
         }
         let mut objects: BTreeSet<Key> = BTreeSet::new();
         let mut switches: BTreeSet<Key> = BTreeSet::new();
+        let mut pools: BTreeSet<Key> = BTreeSet::new();
         for (old, new) in Source::State.layers(before).iter().zip(&Source::State.layers(after)) {
             for (path, ..) in diff(schema, old, new) {
                 let Some(step) = path.steps.get(1) else { continue };
@@ -202,6 +209,8 @@ impl Statuses {
                     objects.insert(key.clone());
                 } else if step.node == self.ids.switch {
                     switches.insert(key.clone());
+                } else if step.node == self.ids.pool {
+                    pools.insert(key.clone());
                 }
             }
         }
@@ -216,6 +225,9 @@ impl Statuses {
             confirmed.extend(waiting.filter(|(wanted, _)| *wanted <= reached).map(|(_, key)| key.clone()));
         }
         objects.extend(confirmed);
+        for key in pools {
+            told.extend(self.pool(schema, before, after, &key, &revision));
+        }
         for key in objects {
             told.extend(self.object(schema, before, after, &key, &revision));
         }
@@ -247,6 +259,38 @@ impl Statuses {
             .leaf_if("dpid", key.values().first().and_then(Value::as_text))
             .leaf("connected", if connected(&new) { "true" } else { "false" })
             .leaf_if("peer", peer);
+        Some(made.alone())
+    }
+
+    /// A pool that nobody has looked at yet is as all should be.
+    fn pool(
+        &self,
+        schema: &Schema,
+        before: &Snapshot,
+        after: &Snapshot,
+        key: &Key,
+        revision: &str,
+    ) -> Option<Notification> {
+        let path = DataPath::root().child(self.ids.pools).entry(self.ids.pool, key.clone());
+        let entry = |snapshot| Source::State.read(snapshot, &path).and_then(|node| node.fields().cloned());
+        let leaf = |entry: &Option<Arc<Fields>>, id: SchemaId| {
+            let value = entry.as_ref()?.leaf(id)?;
+            Some(lexical::value_text(schema, id, value).to_string())
+        };
+        let (old, new) = (entry(before), entry(after));
+        let state = |entry| leaf(entry, self.ids.pool_state).unwrap_or_else(|| "normal".to_owned());
+        if state(&old) == state(&new) {
+            return None;
+        }
+        let id = schema.notification("coeus-events", "pool-state-changed")?;
+        let free = schema.child_named(Some(self.ids.pool), "free", false).ok();
+        let made = Maker::new(schema, id)
+            .leaf("revision", revision)
+            .leaf_if("network-id", key.values().first().and_then(Value::as_text))
+            .leaf_if("subnet", key.values().get(1).and_then(Value::as_text))
+            .leaf("old-state", &state(&old))
+            .leaf("state", &state(&new))
+            .leaf_if("free", free.and_then(|free| leaf(&new, free)));
         Some(made.alone())
     }
 

@@ -23,3 +23,13 @@ pub(super) fn punt(port: LportTag, owner: &Owned) -> Flow {
         .punt_metered(port.0, LONGEST_PUNT, USERDATA)
         .owned_by(owner)
 }
+
+/// From a relay agent to a server (RFC 2131 section 4.1), for ports whose pod may relay.
+pub(super) fn punt_relayed(port: LportTag, owner: &Owned) -> Flow {
+    Flow::table(DHCP)
+        .priority(REQUEST)
+        .matching([lport(port)])
+        .matching(udp(SERVER, SERVER))
+        .punt_metered(port.0, LONGEST_PUNT, USERDATA)
+        .owned_by(owner)
+}

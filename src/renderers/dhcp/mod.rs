@@ -25,5 +25,8 @@ impl Renderer for Dhcp {
         let Some((identity, lport, attachment)) = interface.plugged() else { return };
         let owner = Owner::new(&identity.name);
         out.flow(attachment.dpid, flows::punt(lport, &owner));
+        if interface.relays {
+            out.flow(attachment.dpid, flows::punt_relayed(lport, &owner));
+        }
     }
 }
