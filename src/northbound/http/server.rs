@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
-use axum::extract::Extension;
 use axum::http::{Request, Response};
+use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::{Service, service_fn};
@@ -20,7 +19,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
-use tower::ServiceExt;
 use tower_http::timeout::TimeoutBody;
 use tracing::{debug, warn};
 
@@ -51,13 +49,16 @@ pub struct Peer {
 }
 
 /// Serves requests until `shutdown` is done, then lets running ones finish. Without `tls` it is plain HTTP/1.1.
-pub async fn serve(
+pub async fn serve<F, R>(
     listener: TcpListener,
     tls: Option<Arc<rustls::ServerConfig>>,
-    router: Router,
+    answer: F,
     limits: Limits,
     shutdown: impl Future<Output = ()> + Send + 'static,
-) {
+) where
+    F: Fn(Peer, Request<Body>) -> R + Clone + Send + Sync + Unpin + 'static,
+    R: Future<Output = Response<Body>> + Send + 'static,
+{
     let acceptor = tls.map(TlsAcceptor::from);
     let permits = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
     let refusals = Arc::new(Semaphore::new(REFUSALS));
@@ -90,7 +91,7 @@ pub async fn serve(
         };
         let connection = Connection {
             address,
-            router: router.clone(),
+            answer: answer.clone(),
             limits: limits.clone(),
             closing: closed.clone(),
             _permit: permit,
@@ -122,15 +123,19 @@ async fn farewell(
     .await;
 }
 
-struct Connection {
+struct Connection<F> {
     address: SocketAddr,
-    router: Router,
+    answer: F,
     limits: Arc<Limits>,
     closing: watch::Receiver<()>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Connection {
+impl<F, R> Connection<F>
+where
+    F: Fn(Peer, Request<Body>) -> R + Clone + Send + Sync + Unpin + 'static,
+    R: Future<Output = Response<Body>> + Send + 'static,
+{
     fn peer(&self, names: Arc<[String]>) -> Peer {
         Peer { address: self.address, names }
     }
@@ -158,8 +163,8 @@ impl Connection {
         is_tls: bool,
     ) {
         let takeover = Takeover::new(is_tls);
-        let router = self.router.clone().layer(Extension(takeover.clone()));
-        let service = service(self.peer(names), router, self.limits.body_time(), Arc::default());
+        let (peer, answer) = (self.peer(names), self.answer.clone());
+        let service = service(peer, answer, self.limits.body_time(), Arc::default(), Some(takeover.clone()));
         let mut connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.header_time())
@@ -191,7 +196,8 @@ impl Connection {
         names: Arc<[String]>,
     ) {
         let asked = Arc::new(AtomicBool::new(false));
-        let service = service(self.peer(names), self.router.clone(), self.limits.body_time(), asked.clone());
+        let (peer, answer) = (self.peer(names), self.answer.clone());
+        let service = service(peer, answer, self.limits.body_time(), asked.clone(), None);
         let mut connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .max_header_list_size(u32::try_from(self.limits.header + self.limits.uri).unwrap_or(u32::MAX))
@@ -218,18 +224,24 @@ impl Connection {
     }
 }
 
-/// Hands the requests of one connection to the router, each with who asks.
-fn service(
+/// Hands the requests of one connection on, each with who asks.
+fn service<F, R>(
     peer: Peer,
-    router: Router,
+    answer: F,
     pause: Duration,
     asked: Arc<AtomicBool>,
+    takeover: Option<Takeover>,
 ) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send + 'static> + Unpin
+where
+    F: Fn(Peer, Request<Body>) -> R + Clone + Send + Sync + Unpin + 'static,
+    R: Future<Output = Response<Body>> + Send + 'static,
 {
     service_fn(move |request: Request<Incoming>| {
         asked.store(true, Ordering::Relaxed);
         let mut request = request.map(|body| Body::new(TimeoutBody::new(pause, body)));
-        request.extensions_mut().insert(peer.clone());
-        router.clone().oneshot(request)
+        if let Some(takeover) = &takeover {
+            request.extensions_mut().insert(takeover.clone());
+        }
+        answer(peer.clone(), request).map(Ok::<_, Infallible>)
     })
 }

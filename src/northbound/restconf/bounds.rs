@@ -62,7 +62,7 @@ pub fn edits(snapshot: &Snapshot, limits: &Limits, edits: &[Edit]) -> Result<(),
             step.key.iter().try_for_each(|key| short(key, limits, to))?;
         }
         let Some(node) = &edit.node else { continue };
-        lists(schema, node, &edit.path, limits)?;
+        lists(schema, node, &mut edit.path.clone(), limits)?;
         if let Some(Step { node: list, key: Some(_) }) = edit.path.steps.last()
             && snapshot.stamp(Store::Config, &edit.path).is_none()
         {
@@ -81,24 +81,31 @@ pub fn edits(snapshot: &Snapshot, limits: &Limits, edits: &[Edit]) -> Result<(),
 }
 
 /// Keys and lists within a body.
-fn lists(schema: &Schema, node: &Node, at: &DataPath, limits: &Limits) -> Result<(), Problems> {
-    let below = |fields: &Fields| {
-        fields.children.iter().try_for_each(|(id, child)| match child {
-            Node::Container(_) | Node::List(_) => lists(schema, child, &at.clone().child(*id), limits),
-            Node::Leaf(_) | Node::LeafList(_) => Ok(()),
-        })
-    };
+fn lists(schema: &Schema, node: &Node, at: &mut DataPath, limits: &Limits) -> Result<(), Problems> {
     match node {
-        Node::Container(fields) => below(fields),
+        Node::Container(fields) => lists_below(schema, fields, at, limits),
         Node::List(list) => {
             room(list.len(), limits, || at.display(schema))?;
             list.iter().try_for_each(|(key, entry)| {
                 short(key, limits, || at.display(schema))?;
-                below(entry)
+                lists_below(schema, entry, at, limits)
             })
         }
         Node::Leaf(_) | Node::LeafList(_) => Ok(()),
     }
+}
+
+/// The path is the same again afterwards: most bodies are in order, and need none of their own.
+fn lists_below(schema: &Schema, fields: &Fields, at: &mut DataPath, limits: &Limits) -> Result<(), Problems> {
+    fields.children.iter().try_for_each(|(id, child)| match child {
+        Node::Container(_) | Node::List(_) => {
+            at.steps.push(Step { node: *id, key: None });
+            let found = lists(schema, child, at, limits);
+            at.steps.pop();
+            found
+        }
+        Node::Leaf(_) | Node::LeafList(_) => Ok(()),
+    })
 }
 
 fn short(key: &Key, limits: &Limits, list: impl Fn() -> String) -> Result<(), Problems> {

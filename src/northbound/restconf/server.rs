@@ -1,18 +1,17 @@
 //! HTTP: routes, limits, headers. What a request means is in `read` and `write`.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::{Extension, State};
+use axum::body::{Body, HttpBody as _};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use futures_util::FutureExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::timeout::TimeoutLayer;
+use tokio::time::timeout;
 use tracing::{debug, info};
 
 use super::face::Face;
@@ -33,37 +32,48 @@ pub async fn serve(
     app: App,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) {
-    let schema = app.datastore.snapshot().schema;
     let limits = app.limits.clone();
-    let router = Router::new()
-        .fallback(handle)
-        .with_state(app)
-        .layer(CatchPanicLayer::custom(move |panic: Box<dyn std::any::Any + Send>| {
+    let app = Arc::new(app);
+    let answer = move |peer, request| guarded(app.clone(), peer, request);
+    http::serve(listener, tls, answer, limits, shutdown).await;
+}
+
+/// An answer in any case: in time, also to a request that meets a fault of ours.
+async fn guarded(app: Arc<App>, peer: Peer, request: Request<Body>) -> Response<Body> {
+    let is_head = request.method() == Method::HEAD;
+    let answered = AssertUnwindSafe(handle(&app, &peer, request)).catch_unwind();
+    let mut response = match timeout(app.limits.request_time(), answered).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(panic)) => {
             let reason = panic.downcast_ref::<String>().map_or("no message", String::as_str);
             tracing::error!(reason, "a request panicked");
             let problem = Problem::new(
                 "operation-failed",
                 "this request failed inside of the program; please report it",
             );
-            answer::refused(
-                schema,
-                Face::Rests,
-                media::YANG_JSON,
-                &problem.with_status(StatusCode::INTERNAL_SERVER_ERROR).into(),
-            )
-        }))
-        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, limits.request_time()));
-    http::serve(listener, tls, router, limits, shutdown).await;
+            let problem = problem.with_status(StatusCode::INTERNAL_SERVER_ERROR).into();
+            answer::refused(app.datastore.snapshot().schema, Face::Rests, media::YANG_JSON, &problem)
+        }
+        Err(_) => {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::REQUEST_TIMEOUT;
+            response
+        }
+    };
+    if is_head {
+        let length = response.body().size_hint().exact();
+        if let Some(length) = length.filter(|_| !response.headers().contains_key(header::CONTENT_LENGTH)) {
+            response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        *response.body_mut() = Body::empty();
+    }
+    response
 }
 
-async fn handle(
-    State(app): State<App>,
-    Extension(peer): Extension<Peer>,
-    request: Request<Body>,
-) -> Response<Body> {
+async fn handle(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body> {
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let response = answer(&app, &peer, request).await;
+    let response = answer(app, peer, request).await;
     let took_us = started.elapsed().as_micros() as u64;
     if method == Method::GET || method == Method::HEAD || method == Method::OPTIONS {
         debug!(%method, path, status = response.status().as_u16(), took_us, "request");

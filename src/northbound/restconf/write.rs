@@ -72,7 +72,8 @@ pub async fn plan(app: &App, request: Request<'_>) -> Result<Planned, Problems> 
 /// What is asked as a transaction, and the path it is about.
 fn transaction(app: &App, request: Request<'_>) -> Result<(Transaction, DataPath), Problems> {
     let Request { user, face, method, path, headers, query, body, encoding } = request;
-    let schema = app.datastore.snapshot().schema;
+    let snapshot = app.datastore.snapshot();
+    let schema = snapshot.schema;
     let insert = match method {
         Method::Post | Method::Put => query::insert(schema, face, query)?,
         Method::Patch | Method::Delete => {
@@ -81,7 +82,7 @@ fn transaction(app: &App, request: Request<'_>) -> Result<(Transaction, DataPath
         }
     };
     let preconditions = conditions::of_write(headers, &app.datastore, Store::Config, &path)?;
-    let there = |path: &DataPath| app.datastore.snapshot().stamp(Store::Config, path).is_some();
+    let there = |path: &DataPath| snapshot.stamp(Store::Config, path).is_some();
     let (operation, path, node) = match method {
         Method::Post => {
             if is_entry(&path) && !there(&path) {
@@ -114,7 +115,7 @@ fn transaction(app: &App, request: Request<'_>) -> Result<(Transaction, DataPath
     let at = path.clone();
     let edit = Edit { store: Store::Config, operation, path, node, position };
     let transaction = Transaction::new(user, vec![edit]).if_all(preconditions);
-    bounds::edits(&app.datastore.snapshot(), &app.limits, &transaction.edits)?;
+    bounds::edits(&snapshot, &app.limits, &transaction.edits)?;
     Ok((transaction, at))
 }
 
