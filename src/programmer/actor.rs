@@ -431,34 +431,52 @@ impl Task {
         debug!(switch = %self.slot.dpid, messages = items.len(), "programming");
         let bundled = items.iter().position(|item| !item.is_meter()).unwrap_or(items.len());
         let end = items.iter().rposition(|item| !item.is_meter()).map_or(bundled, |last| last + 1);
-        self.one_by_one(&items[..bundled]).await?;
+        let mut out = BytesMut::with_capacity(CHUNK + 4096);
+        // What needs the meters follows them at once: the switch takes up one message after the other, and answers so.
+        let mut before = Some(self.send_each(&items[..bundled], &mut out).await?);
+        let (mut waiting, mut left) = (None, Vec::new());
         for part in items[bundled..end].chunks(BUNDLE) {
-            // One by one, only what is wrong stays out.
-            let left = self.as_bundle(part).await?;
-            self.one_by_one(&left).await?;
+            let sent = self.send_bundle(part, &mut out).await?;
+            self.push(&mut out, 0).await?;
+            if let Some(first) = before.take() {
+                self.settle_each(&items[..bundled], first).await?;
+            }
+            if let Some((earlier, sent)) = waiting.replace((part, sent)) {
+                left.extend(self.settle_bundle(earlier, sent).await?);
+            }
+        }
+        if let Some((last, sent)) = waiting {
+            left.extend(self.settle_bundle(last, sent).await?);
+        }
+        // One by one, only what is wrong stays out.
+        self.one_by_one(&left).await?;
+        if let Some(first) = before {
+            self.push(&mut out, 0).await?;
+            self.settle_each(&items[..bundled], first).await?;
         }
         self.one_by_one(&items[end..]).await
     }
 
-    /// One atomic bundle. Returns what did not get in: all, if the switch refused the commit; or what it would not even take into
-    /// the bundle, since Open vSwitch commits the rest then.
-    async fn as_bundle(&mut self, items: &[Item]) -> Result<Vec<Item>, End> {
-        if items.is_empty() {
-            return Ok(Vec::new());
-        }
+    /// Sends one atomic bundle, but for the last bytes. Returns its first transaction id.
+    async fn send_bundle(&mut self, items: &[Item], out: &mut BytesMut) -> Result<u32, End> {
         self.bundle = self.bundle.wrapping_add(1);
         let bundle = self.bundle;
         let first = self.session.xids(items.len() as u32 + 2);
         let commit = first + items.len() as u32 + 1;
         let control = |control| Message::BundleControl { bundle, control, flags: BundleFlags::BOTH };
-        let mut out = BytesMut::with_capacity(CHUNK + 4096);
-        control(BundleControl::OpenRequest).encode(first, &mut out);
+        control(BundleControl::OpenRequest).encode(first, out);
         for (number, item) in items.iter().enumerate() {
-            send::encode_bundled(item, bundle, first + 1 + number as u32, &mut out);
-            self.push(&mut out, CHUNK).await?;
+            send::encode_bundled(item, bundle, first + 1 + number as u32, out);
+            self.push(out, CHUNK).await?;
         }
-        control(BundleControl::CommitRequest).encode(commit, &mut out);
-        self.push(&mut out, 0).await?;
+        control(BundleControl::CommitRequest).encode(commit, out);
+        Ok(first)
+    }
+
+    /// Waits for the end of a bundle. Returns what did not get in: all, if the switch refused the commit; or what it would not even
+    /// take into the bundle, since Open vSwitch commits the rest then.
+    async fn settle_bundle(&mut self, items: &[Item], first: u32) -> Result<Vec<Item>, End> {
+        let commit = first + items.len() as u32 + 1;
         let mut refused = BTreeMap::new();
         let committed = loop {
             match self.reply("a bundle").await? {
@@ -493,18 +511,32 @@ impl Task {
 
     /// Single messages and a barrier; each may be refused by itself.
     async fn one_by_one(&mut self, items: &[Item]) -> Result<(), End> {
+        let mut out = BytesMut::new();
+        let first = self.send_each(items, &mut out).await?;
+        self.push(&mut out, 0).await?;
+        self.settle_each(items, first).await
+    }
+
+    /// Sends single messages and a barrier, but for the last bytes. Returns the first transaction id.
+    async fn send_each(&mut self, items: &[Item], out: &mut BytesMut) -> Result<u32, End> {
+        if items.is_empty() {
+            return Ok(0);
+        }
+        let first = self.session.xids(items.len() as u32 + 1);
+        for (number, item) in items.iter().enumerate() {
+            send::encode(item, first + number as u32, out);
+            self.push(out, CHUNK).await?;
+        }
+        Message::BarrierRequest.encode(first + items.len() as u32, out);
+        Ok(first)
+    }
+
+    /// Waits for the barrier behind single messages.
+    async fn settle_each(&mut self, items: &[Item], first: u32) -> Result<(), End> {
         if items.is_empty() {
             return Ok(());
         }
-        let first = self.session.xids(items.len() as u32 + 1);
         let barrier = first + items.len() as u32;
-        let mut out = BytesMut::with_capacity(CHUNK + 4096);
-        for (number, item) in items.iter().enumerate() {
-            send::encode(item, first + number as u32, &mut out);
-            self.push(&mut out, CHUNK).await?;
-        }
-        Message::BarrierRequest.encode(barrier, &mut out);
-        self.push(&mut out, 0).await?;
         let mut refused = BTreeMap::new();
         loop {
             match self.reply("a barrier").await? {
