@@ -42,16 +42,13 @@ struct Faults {
 /// # Errors
 /// When the body is no YANG Patch; what is wrong with edits is in the answer.
 pub async fn patch(app: &App, request: Request<'_>, way: &Way) -> Result<Patched, Problems> {
-    let Request { user, face, path, headers, encoding, body } = request;
-    let schema = app.datastore.snapshot().schema;
-    let preconditions = conditions::of_write(headers, &app.datastore, Store::Config, path)?;
-    let Read { id, ids, edits, faults } = read(schema, face, path, encoding, body)?;
+    let path = request.path;
+    let Read { id, ids, transaction, faults } = read(app, request)?;
     if !faults.is_empty() {
         return Ok(faults.answer(id, ids));
     }
-    bounds::edits(&app.datastore.snapshot(), &app.limits, &edits)?;
-    let targets: Vec<String> = edits.iter().map(|edit| edit.path.display(schema)).collect();
-    let transaction = Transaction::new(user, edits).if_all(preconditions);
+    let schema = app.datastore.snapshot().schema;
+    let targets: Vec<String> = transaction.edits.iter().map(|edit| edit.path.display(schema)).collect();
     match way.commit(app, transaction).await {
         Ok(_) => {
             Ok(Patched { status: StatusCode::OK, changed: Some(path.clone()), id, outcome: Outcome::Done })
@@ -69,33 +66,27 @@ pub async fn patch(app: &App, request: Request<'_>, way: &Way) -> Result<Patched
 /// # Errors
 /// What is wrong with the body, with one of the edits, or with all of them together.
 pub async fn plan(app: &App, request: Request<'_>) -> Result<Planned, Problems> {
-    let Request { user, face, path, headers, encoding, body } = request;
-    let schema = app.datastore.snapshot().schema;
-    let preconditions = conditions::of_write(headers, &app.datastore, Store::Config, path)?;
-    let Read { edits, faults, .. } = read(schema, face, path, encoding, body)?;
+    let Read { transaction, faults, .. } = read(app, request)?;
     if !faults.is_empty() {
         let found = faults.edits.into_iter().flatten().flat_map(|problems| problems.0);
         return Err(Problems(found.chain(faults.others).collect()));
     }
-    bounds::edits(&app.datastore.snapshot(), &app.limits, &edits)?;
-    Ok(app.datastore.plan(Transaction::new(user, edits).if_all(preconditions)).await?)
+    Ok(app.datastore.plan(transaction).await?)
 }
 
-/// A patch made into edits; what is wrong with them is in `faults`.
+/// A patch made into a transaction; what is wrong with its edits is in `faults`.
 struct Read {
     id: String,
     ids: Vec<String>,
-    edits: Vec<Edit>,
+    transaction: Transaction,
     faults: Faults,
 }
 
-fn read(
-    schema: &Schema,
-    face: Face,
-    path: &DataPath,
-    encoding: Encoding,
-    body: &[u8],
-) -> Result<Read, Problems> {
+fn read(app: &App, request: Request<'_>) -> Result<Read, Problems> {
+    let Request { user, face, path, headers, encoding, body } = request;
+    let snapshot = app.datastore.snapshot();
+    let schema = snapshot.schema;
+    let preconditions = conditions::of_write(headers, &app.datastore, Store::Config, path)?;
     let patch = Patch::read(encoding, body)?;
     let mut faults = Faults { reached: patch.edits.len(), ..Faults::default() };
     let mut known = HashSet::new();
@@ -109,7 +100,12 @@ fn read(
         faults.edits.push(edit.as_ref().err().cloned());
         edits.extend(edit);
     }
-    Ok(Read { id: patch.id, ids: patch.edits.into_iter().map(|edit| edit.id).collect(), edits, faults })
+    if faults.is_empty() {
+        bounds::edits(&snapshot, &app.limits, &edits)?;
+    }
+    let ids = patch.edits.into_iter().map(|edit| edit.id).collect();
+    let transaction = Transaction::new(user, edits).if_all(preconditions);
+    Ok(Read { id: patch.id, ids, transaction, faults })
 }
 
 /// One edit of the patch as one of a transaction.
