@@ -9,13 +9,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::history::id_changes;
-use super::journal::{Journal, Record};
+use super::checkpoint::Checkpointer;
+use super::journal::{Journal, JournalError, Record};
 use super::recovery::{SKIP, kind_of};
 use super::times::Times;
 use super::{
     Committed, Core, DatastoreError, Engine, Entry, History, Kind, Limits, Planned, Question, Recovered,
-    RecoveryError, Revision, Snapshot, Transaction, checkpoint_parts, recover, wants_checkpoint,
+    RecoveryError, Revision, Snapshot, Transaction, recover, wants_checkpoint,
 };
 use crate::access::{self, Denials, Gatekeeper, Grants, Identity};
 use crate::audit::Audit;
@@ -97,21 +97,24 @@ pub fn start_with(
         time: now,
         author: "coeus".into(),
         kind: Kind::Base,
-        snapshot: Arc::new(core.snapshot.clone()),
         is_earlier: false,
-        ids: core.ids.clone(),
+        state: core.state.clone(),
         bytes: 0,
     };
-    history.add(past.into_iter().chain([present]), now);
+    drop(history.add(past.into_iter().chain([present]), now));
     core.published();
     let published = Arc::new(ArcSwap::from_pointee(core.snapshot.clone()));
     let (shown, revision) = watch::channel(core.snapshot.revision);
     let (inbox, messages) = mpsc::channel(INBOX);
     let times = Arc::new(Mutex::new(Times::new(core.snapshot.revision, SystemTime::now())));
     let access = core.access.clone();
+    let no_thread =
+        |error: std::io::Error| JournalError::Io { path: "thread".into(), reason: error.to_string() };
+    let checkpoints = Checkpointer::start(journal.checkpoints()).map_err(no_thread)?;
     let mut writer = Writer {
         core,
         journal,
+        checkpoints,
         published: published.clone(),
         shown,
         times: times.clone(),
@@ -123,9 +126,10 @@ pub fn start_with(
     if wants_checkpoint(records) {
         writer.checkpoint();
     }
-    std::thread::Builder::new().name("datastore".into()).spawn(move || writer.run(messages)).map_err(
-        |error| super::journal::JournalError::Io { path: "thread".into(), reason: error.to_string() },
-    )?;
+    std::thread::Builder::new()
+        .name("datastore".into())
+        .spawn(move || writer.run(messages))
+        .map_err(no_thread)?;
     Ok(Started {
         handle: Handle { inbox, published, revision, times, history, access, acting: None },
         records,
@@ -297,6 +301,7 @@ impl Handle {
 struct Writer {
     core: Core,
     journal: Box<dyn Journal>,
+    checkpoints: Checkpointer,
     published: Arc<ArcSwap<Snapshot>>,
     shown: watch::Sender<Revision>,
     times: Arc<Mutex<Times>>,
@@ -322,8 +327,12 @@ impl Writer {
             }
             if let Some(stopped) = self.group(group) {
                 inbox.close();
+                let last = self.checkpoints.wait();
+                self.checkpointed(last);
                 if self.records > self.history.records_after(Revision(0)) {
                     self.checkpoint();
+                    let last = self.checkpoints.wait();
+                    self.checkpointed(last);
                 }
                 let _ = stopped.send(());
                 return;
@@ -394,11 +403,19 @@ impl Writer {
         }
         self.records += records.len();
         self.last = records.last().map_or(self.last, |(revision, _)| *revision);
-        self.history.add(entries, now);
+        self.core.keep();
+        if let Some(last) = entries.last_mut().filter(|last| last.revision == self.core.snapshot.revision) {
+            // Whole, and without the way that leads to it.
+            last.state = self.core.state.clone();
+        }
+        let gone = self.history.add(entries, now);
         self.show(now);
         for (reply, outcome) in waiting {
             let _ = reply.send(outcome);
         }
+        drop(gone);
+        let last = self.checkpoints.outcome();
+        self.checkpointed(last);
         if wants_checkpoint(self.records.saturating_sub(self.replayed)) {
             self.checkpoint();
         }
@@ -413,9 +430,8 @@ impl Writer {
             time: now,
             author: transaction.author.clone(),
             kind,
-            snapshot: Arc::new(self.core.snapshot.clone()),
             is_earlier: false,
-            ids: self.core.ids.clone(),
+            state: self.core.state.clone(),
             bytes: 0,
         }
     }
@@ -449,22 +465,29 @@ impl Writer {
             return;
         }
         self.times.lock().unwrap_or_else(PoisonError::into_inner).add(revision, now);
-        self.published.store(Arc::new(self.core.snapshot.clone()));
+        self.published.store(self.core.keep().clone());
         self.core.published();
         self.shown.send_replace(revision);
     }
 
-    /// Puts a checkpoint in place of old records. Those of the kept revisions stay behind it, so that a start finds them.
+    /// Has a checkpoint put in place of old records. Those of the kept revisions stay behind it, so that a start finds them.
     fn checkpoint(&mut self) {
-        let Some(base) = self.history.checkpoint_base() else { return };
-        let time = base.time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let parts = checkpoint_parts(&base.snapshot, &id_changes(&base.ids), time);
-        match self.journal.checkpoint(base.revision.0, &parts) {
-            Ok(()) => {
-                self.replayed = self.history.records_after(base.revision);
+        if let Some(base) = self.history.checkpoint_base().filter(|_| !self.checkpoints.is_busy()) {
+            self.checkpoints.order(base);
+        }
+    }
+
+    /// Takes note of a checkpoint that has been written.
+    fn checkpointed(&mut self, outcome: Option<(Revision, Result<(), JournalError>)>) {
+        match outcome {
+            Some((base, Ok(()))) => {
+                self.replayed = self.history.records_after(base);
                 self.records = self.replayed;
             }
-            Err(error) => tracing::warn!(%error, "no checkpoint could be written; the journal keeps growing"),
+            Some((_, Err(error))) => {
+                tracing::warn!(%error, "no checkpoint could be written; the journal keeps growing");
+            }
+            None => {}
         }
     }
 }

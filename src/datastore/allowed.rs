@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Change, Core, DatastoreError, Operation, Snapshot, Store, Transaction};
 use crate::access::{Denial, Gatekeeper, Grants, Operation as Access, Policy};
+use crate::schema::Fields;
 
 impl Core {
     /// Refuses what cannot be permitted whatever is there. Returns what the user may do; `None`: everything.
@@ -31,11 +32,16 @@ impl Core {
         Ok(Some(grants))
     }
 
-    /// Refuses a change that is not permitted, and rules of access that cannot be read.
+    /// The rules of access of a state.
+    pub(super) fn access_rules(&self, snapshot: &Snapshot) -> Option<Arc<Fields>> {
+        Gatekeeper::rules_in(snapshot.schema, &snapshot.config.input).cloned()
+    }
+
+    /// Refuses a change that is not permitted, and rules of access that cannot be read; `rules` are those before.
     pub(super) fn may_change(
         &self,
         grants: Option<&Grants>,
-        before: &Snapshot,
+        rules: Option<&Arc<Fields>>,
         after: &Snapshot,
         changes: &[Change],
     ) -> Result<(), DatastoreError> {
@@ -45,11 +51,10 @@ impl Core {
             let outcome = grants.map_or(Ok(()), |grants| grants.may_change(schema, &change.path, old, new));
             outcome.map_err(|denial| self.denied(denial))?;
         }
-        let rules = |snapshot: &Snapshot| Gatekeeper::rules_in(schema, &snapshot.config.input).cloned();
-        match (rules(before), rules(after)) {
-            (Some(old), Some(new)) if Arc::ptr_eq(&old, &new) => Ok(()),
+        match (rules, Gatekeeper::rules_in(schema, &after.config.input)) {
+            (Some(old), Some(new)) if Arc::ptr_eq(old, new) => Ok(()),
             (_, None) => Ok(()),
-            (_, Some(new)) => Policy::of(schema, &new).map(drop).map_err(|message| DatastoreError::Refused {
+            (_, Some(new)) => Policy::of(schema, new).map(drop).map_err(|message| DatastoreError::Refused {
                 path: "/ietf-netconf-acm:nacm".into(),
                 tag: "invalid-value",
                 message,

@@ -33,7 +33,6 @@ impl Change {
 #[derive(Debug)]
 pub struct Commit<'a> {
     pub revision: Revision,
-    pub before: &'a Snapshot,
     pub after: &'a Snapshot,
     pub changes: &'a [Change],
     pub now: SystemTime,
@@ -109,8 +108,8 @@ pub trait Engine: Send {
     fn render(&mut self, commit: &Commit<'_>) -> Derived;
 
     /// What [`Engine::render`] would answer, and a report of what it would do, in a form that the engine and those who ask it
-    /// agree on. Afterwards everything is as it was before.
-    fn plan(&mut self, commit: &Commit<'_>) -> (Derived, Report);
+    /// agree on. Afterwards everything is as it was with `before`, the present state.
+    fn plan(&mut self, commit: &Commit<'_>, before: &Snapshot) -> (Derived, Report);
 
     /// Has a question answered about what is rendered now.
     fn ask(&self, question: Question);

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::history::{Ids, id_changes};
+use super::past::State;
 use super::{
     Change, Commit, DatastoreError, DerivedEdit, Edit, Engine, IdChange, Operation, Question, Report,
     Revision, Snapshot, Store, Transaction,
 };
-use crate::access::Gatekeeper;
+use crate::access::{Gatekeeper, Grants};
 use crate::schema::{
     DataPath, Index, Parents, Step, diff, merge_layers, reposition, stamp_since, tree, validate_with,
 };
@@ -21,6 +22,8 @@ const REMEMBERED: usize = 16_384;
 /// The state that transactions work on: ahead of what is published until the journal has it.
 pub struct Core {
     pub(super) snapshot: Snapshot,
+    /// The same state, as the past keeps it: what to return to when a commit fails half way.
+    pub(super) state: Arc<State>,
     engine: Box<dyn Engine>,
     /// Allocations in force, by pool and key.
     pub(super) ids: Ids,
@@ -34,10 +37,7 @@ pub struct Core {
 
 /// A point to return to when the journal refuses a batch.
 #[derive(Clone)]
-pub struct Mark {
-    snapshot: Snapshot,
-    ids: Ids,
-}
+pub struct Mark(Arc<State>);
 
 /// What a transaction did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,12 +76,13 @@ impl Core {
     /// Starts from recovered input layers; derives everything from them.
     pub fn new(snapshot: Snapshot, ids: &[IdChange], engine: Box<dyn Engine>, now: SystemTime) -> Core {
         let forgotten = snapshot.revision.0;
-        let in_force =
-            ids.iter().filter_map(|change| Some(((change.pool.clone(), change.key.clone()), change.id?)));
+        let mut in_force = Ids::new();
+        take_ids(&mut in_force, ids);
         let mut core = Core {
+            state: State::kept(Arc::new(snapshot.clone()), in_force.clone()),
             snapshot,
             engine,
-            ids: in_force.collect(),
+            ids: in_force,
             recent: VecDeque::new(),
             index: Index::default(),
             forgotten,
@@ -97,13 +98,27 @@ impl Core {
     }
 
     pub fn mark(&self) -> Mark {
-        Mark { snapshot: self.snapshot.clone(), ids: self.ids.clone() }
+        Mark(self.state.clone())
+    }
+
+    /// Keeps the present state whole.
+    pub(super) fn keep(&mut self) -> &Arc<Snapshot> {
+        if matches!(*self.state, State::Behind { .. }) {
+            self.state = State::kept(Arc::new(self.snapshot.clone()), self.ids.clone());
+        }
+        &self.state.whole().snapshot
+    }
+
+    /// Goes back to the last state that was reached, from whatever a commit left of it.
+    pub(super) fn take_back(&mut self) {
+        let whole = self.state.whole();
+        self.snapshot = Snapshot::clone(&whole.snapshot);
+        self.ids = whole.ids.clone();
     }
 
     /// Forgets everything since the mark. The engine computes everything anew.
     pub fn roll_back(&mut self, mark: Mark, now: SystemTime) {
-        self.snapshot = mark.snapshot;
-        self.ids = mark.ids;
+        self.state = mark.0;
         self.restore(now);
     }
 
@@ -117,16 +132,16 @@ impl Core {
     }
 
     fn restore(&mut self, now: SystemTime) {
+        self.take_back();
         for store in [Store::Config, Store::Operational] {
             self.snapshot.layers_mut(store).derived = Arc::default();
         }
         let ids = self.ids();
         let derived = self.engine.restore(&self.snapshot, &ids, now);
         let revision = self.snapshot.revision.0;
-        self.take_ids(&derived.ids);
-        let mut after = self.snapshot.clone();
-        self.derive(&mut after, derived.edits, revision);
-        self.snapshot = after;
+        take_ids(&mut self.ids, &derived.ids);
+        derive(&mut self.snapshot, &derived.edits, revision);
+        self.state = State::kept(Arc::new(self.snapshot.clone()), self.ids.clone());
     }
 
     /// Carries one transaction out, or leaves everything as it was.
@@ -137,17 +152,30 @@ impl Core {
         if !transaction.durable {
             return self.apply_passing(transaction);
         }
+        if let Some(place) = self.in_place(transaction) {
+            return self.apply_in_place(transaction, place, now);
+        }
+        self.apply_to_copy(transaction, now)
+    }
+
+    /// The same for any durable transaction: the state before stays beside the candidate.
+    pub(super) fn apply_to_copy(
+        &mut self,
+        transaction: &Transaction,
+        now: SystemTime,
+    ) -> Result<Committed, DatastoreError> {
         let Prepared { before, mut after, created, changes } = self.prepare(transaction)?;
         if changes.is_empty() {
             return Ok(Committed { revision: before.revision, created, changed: false, ids: Vec::new() });
         }
         let revision = after.revision;
-        let commit = Commit { revision, before: &before, after: &after, changes: &changes, now };
+        let commit = Commit { revision, after: &after, changes: &changes, now };
         let derived = self.render(&commit, now, |engine, commit| engine.render(commit))?;
-        self.derive(&mut after, derived.edits, revision.0);
-        self.take_ids(&derived.ids);
+        derive(&mut after, &derived.edits, revision.0);
+        take_ids(&mut self.ids, &derived.ids);
         self.remember(revision, &changes);
         self.snapshot = after;
+        self.state = State::kept(Arc::new(self.snapshot.clone()), self.ids.clone());
         Ok(Committed { revision, created, changed: true, ids: derived.ids })
     }
 
@@ -158,9 +186,9 @@ impl Core {
     pub fn plan(&mut self, transaction: &Transaction, now: SystemTime) -> Result<Planned, DatastoreError> {
         let Prepared { before, mut after, created, changes } = self.prepare(transaction)?;
         let revision = after.revision;
-        let commit = Commit { revision, before: &before, after: &after, changes: &changes, now };
-        let (derived, report) = self.render(&commit, now, |engine, commit| engine.plan(commit))?;
-        self.derive(&mut after, derived.edits, revision.0);
+        let commit = Commit { revision, after: &after, changes: &changes, now };
+        let (derived, report) = self.render(&commit, now, |engine, commit| engine.plan(commit, &before))?;
+        derive(&mut after, &derived.edits, revision.0);
         Ok(Planned { before, after, created, report })
     }
 
@@ -169,18 +197,26 @@ impl Core {
         self.engine.ask(question);
     }
 
-    /// The candidate state, validated but for what the engine checks.
-    fn prepare(&mut self, transaction: &Transaction) -> Result<Prepared, DatastoreError> {
+    /// Refuses what cannot be carried out in the present state, whatever it leads to. Returns what the user may do; `None`:
+    /// everything.
+    pub(super) fn may_apply(&self, transaction: &Transaction) -> Result<Option<Arc<Grants>>, DatastoreError> {
         let grants = self.may_try(transaction)?;
         self.conflicts(transaction)?;
-        if let Some(broken) = transaction.preconditions.iter().find(|wanted| !wanted.holds(&self.snapshot)) {
-            return Err(DatastoreError::Precondition { path: self.path(&broken.path) });
+        match transaction.preconditions.iter().find(|wanted| !wanted.holds(&self.snapshot)) {
+            Some(broken) => Err(DatastoreError::Precondition { path: self.path(&broken.path) }),
+            None => Ok(grants),
         }
+    }
+
+    /// The candidate state, validated but for what the engine checks.
+    fn prepare(&mut self, transaction: &Transaction) -> Result<Prepared, DatastoreError> {
+        let grants = self.may_apply(transaction)?;
         let before = self.snapshot.clone();
         let (mut after, created) = edited(&before, &transaction.edits)?;
         let changes = changes(&before, &after);
         if !changes.is_empty() {
-            self.may_change(grants.as_deref(), &before, &after, &changes)?;
+            let rules = self.access_rules(&before);
+            self.may_change(grants.as_deref(), rules.as_ref(), &after, &changes)?;
             self.validate(&after, &changes)?;
             after.revision = Revision(before.revision.0 + 1);
             for store in [Store::Config, Store::Operational] {
@@ -217,6 +253,7 @@ impl Core {
             layers.derived = stamp_since(old, &layers.derived, revision);
         }
         self.snapshot = after;
+        self.state = State::kept(Arc::new(self.snapshot.clone()), self.ids.clone());
         let created = vec![false; transaction.edits.len()];
         Ok(Committed { revision: self.snapshot.revision, created, changed: true, ids: Vec::new() })
     }
@@ -244,7 +281,7 @@ impl Core {
         Ok(())
     }
 
-    fn remember(&mut self, revision: Revision, changes: &[Change]) {
+    pub(super) fn remember(&mut self, revision: Revision, changes: &[Change]) {
         // A path has room for more steps than most have; this is kept for long.
         let changed = |change: &Change| (revision.0, change.store, change.path.steps.to_vec().into());
         self.recent.extend(changes.iter().map(changed));
@@ -256,7 +293,7 @@ impl Core {
     }
 
     /// What is observed is not constrained (RFC 8342 section 5.3), so only configuration is looked at.
-    fn validate(&mut self, after: &Snapshot, changes: &[Change]) -> Result<(), DatastoreError> {
+    pub(super) fn validate(&mut self, after: &Snapshot, changes: &[Change]) -> Result<(), DatastoreError> {
         let configured = changes.iter().filter(|change| change.store == Store::Config);
         let changes: Vec<_> = configured
             .map(|change| (change.path.clone(), change.before.clone(), change.after.clone()))
@@ -270,7 +307,7 @@ impl Core {
     }
 
     /// Checks and renders. A panic in a renderer costs this transaction, not the process.
-    fn render<T>(
+    pub(super) fn render<T>(
         &mut self,
         commit: &Commit<'_>,
         now: SystemTime,
@@ -303,29 +340,29 @@ impl Core {
             }
         }
     }
+}
 
-    /// Puts what the engine derived into the derived layers.
-    fn derive(&self, after: &mut Snapshot, edits: Vec<DerivedEdit>, revision: u64) {
-        let schema = after.schema;
-        for edit in edits {
-            let at = edit.at();
-            let layer = &mut after.layers_mut(at.store()).derived;
-            let steps = at.steps();
-            if let Err(error) = tree::set(layer, schema, &steps, edit.node(), revision) {
-                let path = self.path(&DataPath { steps });
-                tracing::error!(%error, path, "a derived node does not fit its model");
-            }
+/// Puts what the engine derived into the derived layers.
+pub(super) fn derive(after: &mut Snapshot, edits: &[DerivedEdit], revision: u64) {
+    let schema = after.schema;
+    for edit in edits {
+        let at = edit.at();
+        let layer = &mut after.layers_mut(at.store()).derived;
+        let steps = at.steps();
+        if let Err(error) = tree::set(layer, schema, &steps, edit.node(), revision) {
+            let path = DataPath { steps }.display(schema);
+            tracing::error!(%error, path, "a derived node does not fit its model");
         }
     }
+}
 
-    fn take_ids(&mut self, changes: &[IdChange]) {
-        for change in changes {
-            let key = (change.pool.clone(), change.key.clone());
-            match change.id {
-                Some(id) => self.ids.insert(key, id),
-                None => self.ids.remove(&key),
-            };
-        }
+pub(super) fn take_ids(ids: &mut Ids, changes: &[IdChange]) {
+    for change in changes {
+        let key = (Arc::from(&*change.pool), Arc::from(&*change.key));
+        match change.id {
+            Some(id) => ids.insert(key, id),
+            None => ids.remove(&key),
+        };
     }
 }
 
@@ -338,7 +375,7 @@ pub fn edited(before: &Snapshot, edits: &[Edit]) -> Result<(Snapshot, Vec<bool>)
     let mut after = before.clone();
     let mut created = Vec::with_capacity(edits.len());
     for (number, edit) in edits.iter().enumerate() {
-        created.push(apply_edit(&mut after, edit).map_err(|error| match edits.len() {
+        created.push(apply_edit(&mut after, edit, 0).map_err(|error| match edits.len() {
             1 => error,
             _ => DatastoreError::AtEdit { number, error: Box::new(error) },
         })?);
@@ -346,8 +383,8 @@ pub fn edited(before: &Snapshot, edits: &[Edit]) -> Result<(Snapshot, Vec<bool>)
     Ok((after, created))
 }
 
-/// Applies one edit to the input layer. True: there was nothing before.
-fn apply_edit(after: &mut Snapshot, edit: &Edit) -> Result<bool, DatastoreError> {
+/// Applies one edit to the input layer, and stamps what changes with a revision (0: not yet). True: there was nothing before.
+pub(super) fn apply_edit(after: &mut Snapshot, edit: &Edit, revision: u64) -> Result<bool, DatastoreError> {
     let schema = after.schema;
     let layers = after.layers_mut(edit.store);
     let there = edit.path.steps.is_empty() || tree::get_ref(&layers.input, &edit.path).is_some();
@@ -371,10 +408,10 @@ fn apply_edit(after: &mut Snapshot, edit: &Edit) -> Result<bool, DatastoreError>
     let input = &mut layers.input;
     match edit.operation {
         Operation::Create | Operation::Replace => {
-            tree::put(input, schema, &edit.path, node()?, parents)?;
+            tree::put_at(input, schema, &edit.path, node()?, parents, revision)?;
         }
-        Operation::Merge => tree::merge(input, schema, &edit.path, node()?, parents)?,
-        Operation::Delete | Operation::Remove => drop(tree::remove(input, schema, &edit.path)?),
+        Operation::Merge => tree::merge_at(input, schema, &edit.path, node()?, parents, revision)?,
+        Operation::Delete | Operation::Remove => tree::set(input, schema, &edit.path.steps, None, revision)?,
         Operation::Move => {}
     }
     if let Some(position) = &edit.position {

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use imbl::OrdMap;
 
 use super::core::changes;
+use super::past::State;
 use super::{Change, IdChange, Revision, Snapshot};
 
 /// How much is kept. What breaks either limit goes; the newest revision always stays.
@@ -54,17 +55,23 @@ pub struct Entry {
     pub time: SystemTime,
     pub author: Arc<str>,
     pub kind: Kind,
-    /// Both layers; of an earlier life (see [`Entry::is_earlier`]) what was written only.
-    pub snapshot: Arc<Snapshot>,
     /// Before the last start: derived data are not known.
     pub is_earlier: bool,
-    /// Allocations in force.
-    pub(super) ids: Ids,
+    pub(super) state: Arc<State>,
     /// Length of its record in the journal, in bytes; 0: it has none.
     pub(super) bytes: usize,
 }
 
-pub(super) type Ids = OrdMap<(String, String), u32>;
+/// Allocations in force, by pool and key.
+pub(super) type Ids = OrdMap<(Arc<str>, Arc<str>), u32>;
+
+impl Entry {
+    /// Both layers; of an earlier life (see [`Entry::is_earlier`]) what was written only. It may have to be made first, as the
+    /// commits of a group leave none behind.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.state.whole().snapshot
+    }
+}
 
 /// The revision is not known (any more).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -101,9 +108,9 @@ impl History {
         self.limits
     }
 
-    /// Adds revisions in their order, and lets go of what is beyond the limits.
-    pub(super) fn add(&self, entries: impl IntoIterator<Item = Entry>, now: SystemTime) {
-        // What goes is dropped after the lock: the last holder of an old tree takes its time.
+    /// Adds revisions in their order, and returns what is beyond the limits: the last holder of an old tree takes its time to drop
+    /// it.
+    pub(super) fn add(&self, entries: impl IntoIterator<Item = Entry>, now: SystemTime) -> Vec<Arc<Entry>> {
         let mut gone = Vec::new();
         let mut rings = self.rings.write().unwrap_or_else(PoisonError::into_inner);
         for entry in entries {
@@ -123,7 +130,7 @@ impl History {
         {
             gone.extend(rings.passing.pop_front());
         }
-        drop(rings);
+        gone
     }
 
     /// All that is kept, oldest first.
@@ -173,7 +180,7 @@ impl History {
     /// # Errors
     /// As [`History::at`].
     pub fn changes(&self, from: Revision, to: Revision) -> Result<Vec<Change>, HistoryError> {
-        Ok(changes(&self.at(from)?.snapshot, &self.at(to)?.snapshot))
+        Ok(changes(self.at(from)?.snapshot(), self.at(to)?.snapshot()))
     }
 
     /// Follows the revisions behind `from`, without a gap.
@@ -227,7 +234,7 @@ impl Step {
 
     /// What was written.
     pub fn changes(&self) -> Vec<Change> {
-        changes(&self.before.snapshot, &self.after.snapshot)
+        changes(self.before.snapshot(), self.after.snapshot())
     }
 }
 
@@ -249,9 +256,9 @@ impl Cursor {
 }
 
 pub(super) fn id_changes(ids: &Ids) -> Vec<IdChange> {
-    let change = |((pool, key), id): (&(String, String), &u32)| IdChange {
-        pool: pool.clone(),
-        key: key.clone(),
+    let change = |((pool, key), id): (&(Arc<str>, Arc<str>), &u32)| IdChange {
+        pool: pool.to_string(),
+        key: key.to_string(),
         id: Some(*id),
     };
     ids.iter().map(change).collect()

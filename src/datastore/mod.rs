@@ -5,6 +5,7 @@
 
 pub mod actor;
 mod allowed;
+mod checkpoint;
 mod commit;
 mod core;
 mod derived;
@@ -12,7 +13,9 @@ mod edits;
 mod error;
 mod history;
 mod ids;
+mod in_place;
 pub mod journal;
+mod past;
 mod precondition;
 mod recovery;
 mod snapshot;
@@ -170,7 +173,7 @@ impl Engine for NullEngine {
 
     fn published(&mut self, _: Revision) {}
 
-    fn plan(&mut self, _: &Commit<'_>) -> (Derived, Report) {
+    fn plan(&mut self, _: &Commit<'_>, _: &Snapshot) -> (Derived, Report) {
         (Derived::default(), Box::new(()))
     }
 

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::core::take_ids;
 use super::history::{Entry, Ids, Kind, id_changes};
 use super::journal::{Journal, JournalError, Record, RecordError};
+use super::past::State;
 use super::{Edit, IdChange, Operation, Resting, Revision, Snapshot, Store};
 use crate::schema::{DataPath, Entries, Node, Parents, Schema, json, reposition, stamp_since, tree};
 
@@ -129,16 +131,16 @@ impl Replay {
             match change.id {
                 Some(id) => {
                     self.released.remove(&(change.pool.clone(), id));
-                    self.ids.insert(key, id);
                 }
                 None => {
                     // The record has whole seconds: no number is to rest for less than it should.
                     let time = UNIX_EPOCH + Duration::from_secs(record.time + 1);
-                    let id = self.ids.remove(&key);
+                    let id = self.ids.get(&key).copied();
                     self.released.extend(id.map(|id| ((change.pool.clone(), id), time)));
                 }
             }
         }
+        take_ids(&mut self.ids, &record.ids);
         Ok(record)
     }
 
@@ -163,9 +165,8 @@ impl Replay {
             time: UNIX_EPOCH + Duration::from_secs(time),
             author: author.into(),
             kind,
-            snapshot: Arc::new(Snapshot { revision, ..self.snapshot.clone() }),
             is_earlier: true,
-            ids: self.ids.clone(),
+            state: State::kept(Arc::new(Snapshot { revision, ..self.snapshot.clone() }), self.ids.clone()),
             bytes,
         }
     }

@@ -156,7 +156,7 @@ impl datastore::Engine for Engine {
         Derived { edits, ids }
     }
 
-    fn plan(&mut self, commit: &Commit<'_>) -> (Derived, Report) {
+    fn plan(&mut self, commit: &Commit<'_>, before: &Snapshot) -> (Derived, Report) {
         let pools = self.pools.clone();
         self.workshop.remember();
         let mut at = At { pools: &mut self.pools, now: commit.now };
@@ -169,7 +169,7 @@ impl datastore::Engine for Engine {
 
         self.pools = pools;
         let back: Vec<Change> = commit.changes.iter().map(Change::reversed).collect();
-        let rows = self.reader.changed(&back, commit.before);
+        let rows = self.reader.changed(&back, before);
         self.workshop.forget(rows, &mut Held { pools: &self.pools });
         (Derived { edits, ids }, Box::new(plan))
     }

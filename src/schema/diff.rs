@@ -7,7 +7,7 @@ use imbl::ordmap::DiffItem;
 
 use super::data::{Entries, Fields, Key, List, Node};
 use super::ir::{Kind, Schema, SchemaId};
-use super::path::DataPath;
+use super::path::{DataPath, Step};
 
 /// A path, and what stood there before and after.
 pub type Difference = (DataPath, Option<Node>, Option<Node>);
@@ -38,6 +38,22 @@ pub fn diff(schema: &Schema, before: &Arc<Fields>, after: &Arc<Fields>) -> Vec<D
             _ if a != b => differ.found.push((at, a.cloned(), b.cloned())),
             _ => {}
         }
+    }
+    differ.found
+}
+
+/// The same for one entry of a list, at its path, where nothing else differs.
+pub fn diff_entry(
+    schema: &Schema,
+    path: &DataPath,
+    before: Option<&Arc<Fields>>,
+    after: Option<&Arc<Fields>>,
+) -> Vec<Difference> {
+    let mut differ = Differ { schema, found: Vec::new() };
+    if let (Some(above), Some(Step { node, key: Some(key) })) = (path.parent(), path.steps.last())
+        && (before.is_some() || after.is_some())
+    {
+        differ.entry(&above, *node, key, before, after);
     }
     differ.found
 }

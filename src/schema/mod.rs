@@ -58,7 +58,7 @@ mod xpath;
 
 pub use body::{BodyError, BodyErrorKind, BodyErrors};
 pub use data::{Entries, Few, Fields, Key, List, Node};
-pub use diff::{Difference, diff};
+pub use diff::{Difference, diff, diff_entry};
 pub use ir::{
     CaseId, Choice, DefaultDeny, Identity, IdentityId, Kind, Module, ModuleId, Must, Pattern, Says, Schema,
     SchemaId, SchemaNode, StringKind, Type, When,

@@ -41,6 +41,15 @@ pub fn stamp_since(before: &Arc<Fields>, after: &Arc<Fields>, revision: u64) -> 
     after
 }
 
+/// The same for one node, where it stands in place of another.
+pub(super) fn stamp_node_since(before: Option<&Node>, after: &mut Node, revision: u64) {
+    match (before, after) {
+        (Some(Node::Container(old)), Node::Container(new)) => since(old, new, revision),
+        (Some(Node::List(old)), Node::List(new)) => since_list(old, new, revision),
+        (_, after) => stamp_fresh(after, revision),
+    }
+}
+
 fn since(before: &Arc<Fields>, after: &mut Arc<Fields>, revision: u64) {
     if Arc::ptr_eq(before, after) {
         return;
@@ -48,13 +57,7 @@ fn since(before: &Arc<Fields>, after: &mut Arc<Fields>, revision: u64) {
     let fields = Arc::make_mut(after);
     fields.modified = revision;
     for (id, node) in &mut fields.children {
-        match (before.get(*id), node) {
-            (Some(Node::Container(old)), Node::Container(new)) => since(old, new, revision),
-            (Some(Node::List(old)), Node::List(new)) => since_list(old, new, revision),
-            (_, Node::Container(new)) => fresh(new, revision),
-            (_, Node::List(new)) => fresh_entries(new, revision),
-            (_, Node::Leaf(_) | Node::LeafList(_)) => {}
-        }
+        stamp_node_since(before.get(*id), node, revision);
     }
 }
 

@@ -6,6 +6,7 @@ use super::data::{Fields, Key, List, Node};
 use super::ir::{Kind, Schema, SchemaId};
 use super::merge::merge_nodes;
 use super::path::{DataPath, Step};
+use super::stamp::stamp_node_since;
 use super::value::Value;
 use super::values::Values;
 
@@ -107,8 +108,23 @@ pub fn put(
     node: Node,
     parents: Parents,
 ) -> Result<(), TreeError> {
-    let change = |_| Ok(Some(node.clone()));
-    Editor { schema, steps: &path.steps, parents, change: &change, revision: 0 }.root(root)
+    put_at(root, schema, path, node, parents, 0)
+}
+
+/// As [`put`]; what changes is stamped with a revision at once (0: not committed yet).
+///
+/// # Errors
+/// As [`put`].
+pub fn put_at(
+    root: &mut Arc<Fields>,
+    schema: &Schema,
+    path: &DataPath,
+    node: Node,
+    parents: Parents,
+    revision: u64,
+) -> Result<(), TreeError> {
+    let change = |old: Option<Node>| Ok(Some(stamped(old.as_ref(), node.clone(), revision)));
+    Editor { schema, steps: &path.steps, parents, change: &change, revision }.root(root)
 }
 
 /// Unites `node` with what is at `path`: containers and list entries field by field, leafs are replaced,
@@ -123,14 +139,37 @@ pub fn merge(
     node: Node,
     parents: Parents,
 ) -> Result<(), TreeError> {
+    merge_at(root, schema, path, node, parents, 0)
+}
+
+/// As [`merge`]; what changes is stamped with a revision at once (0: not committed yet).
+///
+/// # Errors
+/// As [`put`].
+pub fn merge_at(
+    root: &mut Arc<Fields>,
+    schema: &Schema,
+    path: &DataPath,
+    node: Node,
+    parents: Parents,
+    revision: u64,
+) -> Result<(), TreeError> {
     let id = path.steps.last().map(|step| step.node);
-    let change = |old| {
-        Ok(Some(match old {
-            Some(old) => merge_nodes(schema, id, &old, &node),
+    let change = |old: Option<Node>| {
+        let new = match &old {
+            Some(old) => merge_nodes(schema, id, old, &node),
             None => node.clone(),
-        }))
+        };
+        Ok(Some(stamped(old.as_ref(), new, revision)))
     };
-    Editor { schema, steps: &path.steps, parents, change: &change, revision: 0 }.root(root)
+    Editor { schema, steps: &path.steps, parents, change: &change, revision }.root(root)
+}
+
+fn stamped(old: Option<&Node>, mut new: Node, revision: u64) -> Node {
+    if revision != 0 {
+        stamp_node_since(old, &mut new, revision);
+    }
+    new
 }
 
 /// Takes what is at `path` away, with the non-presence containers and lists that this leaves empty. False: nothing was there.

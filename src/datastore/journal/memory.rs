@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Journal, JournalError, Loaded};
+use super::{Checkpoints, Journal, JournalError, Loaded};
 
 /// When to fail, shared with the test.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +47,13 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
-    fn checkpoint(&mut self, revision: u64, parts: &[Vec<u8>]) -> Result<(), JournalError> {
+    fn checkpoints(&self) -> Box<dyn Checkpoints> {
+        Box::new(self.clone())
+    }
+}
+
+impl Checkpoints for MemoryJournal {
+    fn write(&mut self, revision: u64, parts: &[Vec<u8>]) -> Result<(), JournalError> {
         self.refused()?;
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         stored.checkpoint = Some((revision, parts.to_vec()));

@@ -1,5 +1,9 @@
 //! What is behind the trees: a journal of transactions and checkpoints. Never read on the request path.
 
+mod frame;
+mod log;
+#[cfg(test)]
+mod log_tests;
 mod memory;
 mod record;
 mod sled;
@@ -10,7 +14,10 @@ pub use sled::SledJournal;
 
 use std::path::PathBuf;
 
-/// A store behind the trees. Sled is one, etcd can be another; all pass the same conformance test.
+/// Records with their revisions, oldest first.
+pub type Records = Vec<(u64, Vec<u8>)>;
+
+/// A store behind the trees. Sled with a log is one, etcd can be another; all pass the same conformance test.
 pub trait Journal: Send {
     /// Everything that was made durable: the newest checkpoint and the records behind it, oldest first.
     ///
@@ -24,11 +31,17 @@ pub trait Journal: Send {
     /// When that cannot be promised; then none of them will be loaded later.
     fn append(&mut self, records: &[(u64, Vec<u8>)]) -> Result<(), JournalError>;
 
+    /// The half that writes checkpoints: it may be used in another thread while records are appended.
+    fn checkpoints(&self) -> Box<dyn Checkpoints>;
+}
+
+/// What writes the checkpoints of a [`Journal`].
+pub trait Checkpoints: Send {
     /// Replaces all records up to `revision` by a checkpoint. A crash leaves either the old state or the new.
     ///
     /// # Errors
     /// When it cannot be written; the old state stays.
-    fn checkpoint(&mut self, revision: u64, parts: &[Vec<u8>]) -> Result<(), JournalError>;
+    fn write(&mut self, revision: u64, parts: &[Vec<u8>]) -> Result<(), JournalError>;
 }
 
 /// What a journal held when it was opened.
@@ -37,7 +50,7 @@ pub struct Loaded {
     /// Revision and parts of the checkpoint.
     pub checkpoint: Option<(u64, Vec<Vec<u8>>)>,
     /// Revision and bytes of each record behind it.
-    pub records: Vec<(u64, Vec<u8>)>,
+    pub records: Records,
     /// What had to be mended, in words for the operator.
     pub repairs: Vec<String>,
 }
@@ -71,14 +84,14 @@ pub fn conformance(open: impl Fn() -> Box<dyn Journal>) {
     let mut journal = open();
     let loaded = journal.load().expect("load");
     assert_eq!(loaded.records, [record(1), record(2), record(5)], "records come back in order");
-    journal.checkpoint(2, &[b"one".to_vec(), b"two".to_vec()]).expect("checkpoint");
+    journal.checkpoints().write(2, &[b"one".to_vec(), b"two".to_vec()]).expect("checkpoint");
     journal.append(&[record(6)]).expect("append");
     drop(journal);
     let mut journal = open();
     let loaded = journal.load().expect("load");
     assert_eq!(loaded.checkpoint, Some((2, vec![b"one".to_vec(), b"two".to_vec()])));
     assert_eq!(loaded.records, [record(5), record(6)], "the checkpoint takes the place of older records");
-    journal.checkpoint(6, &[b"three".to_vec()]).expect("checkpoint");
+    journal.checkpoints().write(6, &[b"three".to_vec()]).expect("checkpoint");
     drop(journal);
     let loaded = open().load().expect("load");
     assert_eq!(loaded.checkpoint, Some((6, vec![b"three".to_vec()])));

@@ -38,7 +38,7 @@ fn each_revision_keeps_its_state_and_author() {
     let first = put(&handle, 1, "a");
     let second = put(&handle, 1, "b");
     let history = handle.history();
-    assert_eq!(name(&history.at(first).unwrap().snapshot, 1).as_deref(), Some("a"));
+    assert_eq!(name(history.at(first).unwrap().snapshot(), 1).as_deref(), Some("a"));
     let entry = history.at(second).unwrap();
     assert_eq!((&*entry.author, entry.kind, entry.previous), ("somebody", Kind::Client, first));
     assert!(!entry.is_earlier);
@@ -64,7 +64,7 @@ fn what_is_beyond_the_limits_goes_and_followers_hear_it() {
     let steps = cursor.advance(handle.history(), 100);
     let gathered: Vec<bool> = steps.iter().map(Step::is_gathered).collect();
     assert_eq!(gathered, [true, false, false], "the first step holds what was missed");
-    assert_eq!(name(&steps[0].before.snapshot, 1).as_deref(), Some("0"));
+    assert_eq!(name(steps[0].before.snapshot(), 1).as_deref(), Some("0"));
     assert!(cursor.advance(handle.history(), 100).is_empty());
 }
 
@@ -91,7 +91,7 @@ fn reports_push_no_commit_out() {
     let list = handle.history().list();
     assert!(list.len() < 200, "{}", list.len());
     assert!(list.windows(2).all(|pair| pair[0].revision < pair[1].revision));
-    assert_eq!(name(&handle.history().at(first).unwrap().snapshot, 1).as_deref(), Some("a"));
+    assert_eq!(name(handle.history().at(first).unwrap().snapshot(), 1).as_deref(), Some("a"));
 }
 
 #[test]
@@ -105,7 +105,8 @@ fn what_could_not_be_made_durable_is_no_history() {
     handle.commit_blocking(Transaction::new("somebody", vec![edit])).unwrap_err();
     *faults.refuse.lock().unwrap() = None;
     let third = put(&handle, 1, "c");
-    let names: Vec<_> = handle.history().list().iter().filter_map(|entry| name(&entry.snapshot, 1)).collect();
+    let names: Vec<_> =
+        handle.history().list().iter().filter_map(|entry| name(entry.snapshot(), 1)).collect();
     assert_eq!(names, ["a", "c"]);
     assert_eq!(handle.history().list().last().unwrap().revision, third);
 }
@@ -124,7 +125,7 @@ fn the_past_outlives_the_process_and_its_checkpoints() {
     let history = started.handle.history();
     for (number, revision) in revisions.iter().enumerate().skip(15) {
         let entry = history.at(*revision).unwrap();
-        assert_eq!(name(&entry.snapshot, (number % 3) as u8), Some(number.to_string()));
+        assert_eq!(name(entry.snapshot(), (number % 3) as u8), Some(number.to_string()));
         assert!(entry.is_earlier && entry.revision == *revision);
     }
     assert!(history.at(revisions[14]).is_err());
@@ -153,7 +154,7 @@ proptest! {
             let list = started.handle.history().list();
             prop_assert!(list.len() <= keep);
             for entry in list {
-                let names: Vec<_> = (0..4).map(|number| name(&entry.snapshot, number)).collect();
+                let names: Vec<_> = (0..4).map(|number| name(entry.snapshot(), number)).collect();
                 match told.get(&entry.revision) {
                     Some(then) => prop_assert_eq!(&names, then),
                     None => prop_assert_eq!(entry.kind, Kind::Base),

@@ -135,8 +135,8 @@ impl Feed {
                 (before.map_or_else(newest, Ok)?, 0)
             }
         };
-        let schema = entry.snapshot.schema;
-        let state = datastore.readable(entry.snapshot.clone());
+        let schema = entry.snapshot().schema;
+        let state = datastore.readable(entry.snapshot().clone());
         let statuses = matches!(order.target, Target::Stream { stream: Stream::Coeus, .. })
             .then(|| Statuses::of(schema, &state));
         let cursor = history.follow(entry.revision)?;
@@ -197,7 +197,7 @@ impl Feed {
         let mut texts = Vec::new();
         match &self.order.target {
             Target::Data { source, part } => {
-                let after = self.datastore.readable(last.after.snapshot.clone());
+                let after = self.datastore.readable(last.after.snapshot().clone());
                 let before = std::mem::replace(&mut self.state, after);
                 let changes = changes(self.schema, *source, part, &before, &self.state);
                 if !changes.is_empty() {
@@ -206,7 +206,7 @@ impl Feed {
             }
             Target::Stream { stream, chooser } => {
                 for step in &steps {
-                    let after = self.datastore.readable(step.after.snapshot.clone());
+                    let after = self.datastore.readable(step.after.snapshot().clone());
                     let before = std::mem::replace(&mut self.state, after);
                     let after = &self.state;
                     let told: Vec<Notification> = match (stream, &mut self.statuses) {

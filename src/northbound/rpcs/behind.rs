@@ -10,7 +10,7 @@ use crate::schema::{DataPath, Schema};
 
 /// The kept revision that last changed what stands at a path; none if that was before everything that is kept.
 pub fn last_change(kept: &[Arc<Entry>], path: &DataPath) -> Option<Arc<Entry>> {
-    let at = |entry: &Entry| entry.snapshot.written(Store::Config, path);
+    let at = |entry: &Entry| entry.snapshot().written(Store::Config, path);
     let pairs = kept.windows(2).rev();
     let mut changes = pairs.filter(|pair| pair[1].kind != Kind::Passing && at(&pair[0]) != at(&pair[1]));
     changes.next().map(|pair| pair[1].clone())

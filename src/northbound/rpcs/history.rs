@@ -57,10 +57,10 @@ pub async fn difference(asked: Asked) -> Result<Value, Problems> {
     let at = |name| asked.number(name).map(Revision);
     let from = datastore.history().at(at("from").unwrap_or_default()).map_err(no_revision)?;
     let to = match at("to") {
-        Some(to) => datastore.history().at(to).map_err(no_revision)?.snapshot.clone(),
+        Some(to) => datastore.history().at(to).map_err(no_revision)?.snapshot().clone(),
         None => datastore.snapshot(),
     };
-    let edits = between(&from.snapshot, &to);
+    let edits = between(from.snapshot(), &to);
     let name = format!("from {} to {}", from.revision.0, to.revision.0);
     Ok(json!({ "edits": edits.len(), "patch": yang_patch(to.schema, &name, &edits) }))
 }
@@ -72,7 +72,7 @@ pub async fn rollback(asked: Asked) -> Result<Value, Problems> {
     let mut attempt = 0;
     loop {
         let present = datastore.snapshot();
-        let edits = between(&present, &target.snapshot);
+        let edits = between(&present, target.snapshot());
         let count = edits.len();
         let mut transaction = Transaction::new(&asked.call.user, edits);
         transaction.base = Some(present.revision);

@@ -109,7 +109,7 @@ impl Mini {
         let mut all = changes(Store::Config, &before.config.input, &after.config.input);
         all.extend(changes(Store::Operational, &before.operational.input, &after.operational.input));
         let now = self.now();
-        let commit = Commit { revision: after.revision, before: &before, after: &after, changes: &all, now };
+        let commit = Commit { revision: after.revision, after: &after, changes: &all, now };
         self.engine.check(&commit)?;
         let derived = self.engine.render(&commit);
         self.snapshot = after.clone();

@@ -38,14 +38,14 @@ pub async fn run(
     let mut closing = registry.closing();
     let schema = registry.datastore.snapshot().schema;
     let history = datastore.history();
-    let mut state = datastore.readable(cursor.at().snapshot.clone());
+    let mut state = datastore.readable(cursor.at().snapshot().clone());
     loop {
         revisions.mark_unchanged();
         if let Err(error) = history.at(cursor.at().revision) {
             return close(socket, &error.to_string()).await;
         }
         for step in cursor.advance(history, 1) {
-            let before = std::mem::replace(&mut state, datastore.readable(step.after.snapshot.clone()));
+            let before = std::mem::replace(&mut state, datastore.readable(step.after.snapshot().clone()));
             let changes = changes(schema, watched.source, &watched.path, &before, &state);
             let at = Moment { revision: step.after.revision, time: step.after.time };
             revisions.mark_changed();
