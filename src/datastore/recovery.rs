@@ -127,7 +127,6 @@ impl Replay {
             replay(&mut self.snapshot, edit).map_err(|reason| RecordError { revision, reason })?;
         }
         for change in &record.ids {
-            let key = (change.pool.clone(), change.key.clone());
             match change.id {
                 Some(id) => {
                     self.released.remove(&(change.pool.clone(), id));
@@ -135,7 +134,8 @@ impl Replay {
                 None => {
                     // The record has whole seconds: no number is to rest for less than it should.
                     let time = UNIX_EPOCH + Duration::from_secs(record.time + 1);
-                    let id = self.ids.get(&key).copied();
+                    let id =
+                        self.ids.get(&(change.pool.as_str().into(), change.key.as_str().into())).copied();
                     self.released.extend(id.map(|id| ((change.pool.clone(), id), time)));
                 }
             }
