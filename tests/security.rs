@@ -9,5 +9,7 @@ mod accounts;
 mod client;
 #[path = "security/limits.rs"]
 mod limits;
+#[path = "security/past.rs"]
+mod past;
 #[path = "security/tls.rs"]
 mod tls;

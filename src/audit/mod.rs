@@ -63,6 +63,23 @@ impl Audit {
         }));
     }
 
+    /// An edit of the user's candidate, or what became of it; its commit is a write.
+    pub fn candidate(
+        &self,
+        user: &str,
+        from: Option<SocketAddr>,
+        paths: &[String],
+        outcome: Result<(), String>,
+    ) {
+        let from = from.map_or("here".to_owned(), |from| from.to_string());
+        let result = outcome.err().unwrap_or_else(|| "done".to_owned());
+        let first = paths.first().map_or("", String::as_str);
+        tracing::info!(target: "audit", user, from, path = first, paths = paths.len(), result, "candidate");
+        self.append(json!({
+            "time": now(), "event": "candidate", "user": user, "from": from, "paths": paths, "result": result,
+        }));
+    }
+
     /// A login that was refused; the name is what was claimed.
     pub fn refused(&self, name: Option<&str>, from: SocketAddr, reason: &str) {
         tracing::warn!(target: "audit", user = name, %from, reason, "login refused");

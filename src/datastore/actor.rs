@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::candidate::{self, Candidates};
 use super::checkpoint::Checkpointer;
 use super::journal::{Journal, JournalError, Record};
 use super::recovery::{SKIP, kind_of};
@@ -42,6 +43,9 @@ pub struct Handle {
     times: Arc<Mutex<Times>>,
     history: Arc<History>,
     access: Arc<Gatekeeper>,
+    pub(super) candidates: Arc<Candidates>,
+    /// Reads and commits are about the candidate of the user.
+    pub(super) on_candidate: bool,
     /// `None`: the program itself.
     acting: Option<Acting>,
 }
@@ -130,11 +134,18 @@ pub fn start_with(
         .name("datastore".into())
         .spawn(move || writer.run(messages))
         .map_err(no_thread)?;
-    Ok(Started {
-        handle: Handle { inbox, published, revision, times, history, access, acting: None },
-        records,
-        repairs,
-    })
+    let handle = Handle {
+        inbox,
+        published,
+        revision,
+        times,
+        history,
+        access,
+        candidates: Arc::default(),
+        on_candidate: false,
+        acting: None,
+    };
+    Ok(Started { handle, records, repairs })
 }
 
 impl Handle {
@@ -143,6 +154,9 @@ impl Handle {
     /// # Errors
     /// When it is impossible; then nothing of it happened.
     pub async fn commit(&self, transaction: Transaction) -> Result<Committed, DatastoreError> {
+        if self.on_candidate {
+            return self.edit_candidate(&transaction);
+        }
         let Some(acting) = &self.acting else { return self.send(transaction).await };
         let schema = self.published.load().schema;
         let paths: Vec<String> = transaction.edits.iter().map(|edit| edit.path.display(schema)).collect();
@@ -180,7 +194,7 @@ impl Handle {
     /// When it may not.
     pub fn may_invoke(&self, path: &DataPath) -> Result<(), DatastoreError> {
         let snapshot = self.published.load();
-        let Some(grants) = self.grants(&snapshot) else { return Ok(()) };
+        let Some(grants) = self.grants() else { return Ok(()) };
         grants.decide(snapshot.schema, &path.steps, access::Operation::Exec).map_err(|denial| {
             self.access.denials.operation();
             DatastoreError::Denied(denial)
@@ -193,7 +207,7 @@ impl Handle {
     /// When it may not.
     pub fn may_be_told(&self, path: &DataPath) -> Result<(), DatastoreError> {
         let snapshot = self.published.load();
-        let Some(grants) = self.grants(&snapshot) else { return Ok(()) };
+        let Some(grants) = self.grants() else { return Ok(()) };
         grants.decide(snapshot.schema, &path.steps, access::Operation::Read).map_err(|denial| {
             self.access.denials.notification();
             DatastoreError::Denied(denial)
@@ -205,14 +219,48 @@ impl Handle {
         &self.access.denials
     }
 
-    fn grants(&self, snapshot: &Snapshot) -> Option<Arc<Grants>> {
+    /// What the user may do under the rules in force, whatever state it is about; `None`: everything.
+    pub(super) fn grants(&self) -> Option<Arc<Grants>> {
         let user = &self.acting.as_ref()?.user;
+        let snapshot = self.published.load();
         self.access.grants(snapshot.schema, &snapshot.config.input, user)
     }
 
-    /// What the user behind this handle may see of a state; the state itself where that is all of it.
+    /// The name of the user; of the program, if there is none.
+    pub(super) fn user_name(&self) -> Arc<str> {
+        self.acting.as_ref().map_or_else(|| "coeus".into(), |acting| acting.user.name.clone())
+    }
+
+    /// Who acts, from where, and where that is recorded.
+    pub(super) fn recorder(&self) -> Option<(&str, Option<SocketAddr>, &Audit)> {
+        self.acting.as_ref().map(|acting| (&*acting.user.name, acting.from, &*acting.audit))
+    }
+
+    /// The newest durable state, all of it: for what is worked out on behalf of a user, never for what is shown to him.
+    pub fn running(&self) -> Arc<Snapshot> {
+        self.published.load_full()
+    }
+
+    /// The same datastore with other bounds on candidates; those that are open are not in it.
+    #[must_use]
+    pub fn with_candidates(self, limits: candidate::Limits) -> Handle {
+        Handle { candidates: Arc::new(Candidates::new(limits)), ..self }
+    }
+
+    /// Whether something of what differs between two states may be read by the user.
+    pub fn sees(&self, before: &Snapshot, after: &Snapshot) -> bool {
+        let Some(grants) = self.grants() else { return true };
+        let may = |path: &DataPath| {
+            let read = |end| grants.decide(after.schema, &path.steps[..end], access::Operation::Read);
+            (1..=path.steps.len()).all(|end| read(end).is_ok())
+        };
+        super::core::changes(before, after).iter().any(|change| may(&change.path))
+    }
+
+    /// What the user behind this handle may see of a state; the state itself where that is all of it. The rules are those in
+    /// force, also for an old state: who may not read something now does not find it in the past either.
     pub fn readable(&self, snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
-        match self.grants(&snapshot) {
+        match self.grants() {
             Some(grants) => Arc::new(snapshot.readable(&grants)),
             None => snapshot,
         }
@@ -236,6 +284,7 @@ impl Handle {
     /// # Errors
     /// As [`Handle::commit`] would have.
     pub async fn plan(&self, transaction: Transaction) -> Result<Planned, DatastoreError> {
+        let transaction = if self.on_candidate { self.propose_with(&transaction)? } else { transaction };
         let transaction = self.bound(transaction);
         let (reply, answer) = oneshot::channel();
         self.inbox.send(Message::Plan { transaction, reply }).await.map_err(|_| DatastoreError::Stopped)?;
@@ -259,7 +308,7 @@ impl Handle {
 
     /// The newest durable state.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        let newest = self.published.load_full();
+        let newest = if self.on_candidate { self.candidate_state() } else { self.published.load_full() };
         let Some(acting) = &self.acting else { return newest };
         let mut seen = acting.seen.lock().unwrap_or_else(PoisonError::into_inner);
         match &*seen {
@@ -281,6 +330,9 @@ impl Handle {
     /// When a revision came about, to the second. Revisions of earlier lives, and very old ones, count as newer than
     /// they are.
     pub fn time_of(&self, revision: Revision) -> SystemTime {
+        if let Some(time) = candidate::time_of(revision) {
+            return time;
+        }
         self.times.lock().unwrap_or_else(PoisonError::into_inner).of(revision)
     }
 

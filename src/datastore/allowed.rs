@@ -3,18 +3,23 @@
 use std::sync::Arc;
 
 use super::{Change, Core, DatastoreError, Operation, Snapshot, Store, Transaction};
-use crate::access::{Denial, Gatekeeper, Grants, Operation as Access, Policy};
-use crate::schema::Fields;
+use crate::access::{Denial, Denials, Gatekeeper, Grants, Operation as Access, Policy};
+use crate::schema::{Fields, Schema};
 
-impl Core {
-    /// Refuses what cannot be permitted whatever is there. Returns what the user may do; `None`: everything.
-    pub(super) fn may_try(&self, transaction: &Transaction) -> Result<Option<Arc<Grants>>, DatastoreError> {
-        let Some(user) = &transaction.user else { return Ok(None) };
-        let schema = self.snapshot.schema;
-        let Some(grants) = self.access.grants(schema, &self.snapshot.config.input, user) else {
-            return Ok(None);
-        };
-        for (number, edit) in transaction.edits.iter().enumerate() {
+/// What a user may do, and where refusals are counted. Only what he writes is asked about; what the program keeps with it, such as the
+/// way back of a commit that waits to be confirmed, is its own.
+pub(super) struct Bound<'a> {
+    /// `None`: everything.
+    pub grants: Option<&'a Grants>,
+    pub denials: &'a Denials,
+}
+
+impl Bound<'_> {
+    /// Refuses what cannot be permitted whatever is there.
+    pub fn may_try(&self, schema: &Schema, transaction: &Transaction) -> Result<(), DatastoreError> {
+        let Some(grants) = self.grants else { return Ok(()) };
+        let written = transaction.edits.iter().enumerate();
+        for (number, edit) in written.filter(|(_, edit)| edit.store == Store::Config) {
             let wanted: &[Access] = match edit.operation {
                 Operation::Create => &[Access::Create],
                 Operation::Delete | Operation::Remove => &[Access::Delete],
@@ -29,29 +34,47 @@ impl Core {
                 }
             })?;
         }
-        Ok(Some(grants))
+        Ok(())
+    }
+
+    /// Refuses a change that is not permitted.
+    pub fn may_change(&self, schema: &Schema, changes: &[Change]) -> Result<(), DatastoreError> {
+        let Some(grants) = self.grants else { return Ok(()) };
+        for change in changes.iter().filter(|change| change.store == Store::Config) {
+            let (old, new) = (change.before.as_ref(), change.after.as_ref());
+            let outcome = grants.may_change(schema, &change.path, old, new);
+            outcome.map_err(|denial| self.denied(denial))?;
+        }
+        Ok(())
+    }
+
+    fn denied(&self, denial: Denial) -> DatastoreError {
+        self.denials.write();
+        DatastoreError::Denied(denial)
+    }
+}
+
+impl Core {
+    /// What the user behind a transaction may do; `None`: everything.
+    pub(super) fn grants(&self, transaction: &Transaction) -> Option<Arc<Grants>> {
+        let user = transaction.user.as_ref()?;
+        self.access.grants(self.snapshot.schema, &self.snapshot.config.input, user)
+    }
+
+    /// Holds a transaction to what its user may do.
+    pub(super) fn bound<'a>(&'a self, grants: Option<&'a Grants>) -> Bound<'a> {
+        Bound { grants, denials: &self.access.denials }
     }
 
     /// The rules of access of a state.
-    pub(super) fn access_rules(&self, snapshot: &Snapshot) -> Option<Arc<Fields>> {
+    pub(super) fn access_rules(snapshot: &Snapshot) -> Option<Arc<Fields>> {
         Gatekeeper::rules_in(snapshot.schema, &snapshot.config.input).cloned()
     }
 
-    /// Refuses a change that is not permitted, and rules of access that cannot be read; `rules` are those before.
-    pub(super) fn may_change(
-        &self,
-        grants: Option<&Grants>,
-        rules: Option<&Arc<Fields>>,
-        after: &Snapshot,
-        changes: &[Change],
-    ) -> Result<(), DatastoreError> {
+    /// Refuses rules of access that cannot be read; `before`: those that were in force.
+    pub(super) fn rules_hold(before: Option<&Arc<Fields>>, after: &Snapshot) -> Result<(), DatastoreError> {
         let schema = after.schema;
-        for change in changes.iter().filter(|_| grants.is_some()) {
-            let (old, new) = (change.before.as_ref(), change.after.as_ref());
-            let outcome = grants.map_or(Ok(()), |grants| grants.may_change(schema, &change.path, old, new));
-            outcome.map_err(|denial| self.denied(denial))?;
-        }
-        match (rules, Gatekeeper::rules_in(schema, &after.config.input)) {
+        match (before, Gatekeeper::rules_in(schema, &after.config.input)) {
             (Some(old), Some(new)) if Arc::ptr_eq(old, new) => Ok(()),
             (_, None) => Ok(()),
             (_, Some(new)) => Policy::of(schema, new).map(drop).map_err(|message| DatastoreError::Refused {
@@ -67,15 +90,11 @@ impl Core {
         match (&transaction.user, transaction.edits.first()) {
             (Some(_), Some(edit)) => {
                 let path = edit.path.display(self.snapshot.schema);
-                Err(self.denied(Denial { path, operation: Access::Update, rule: None }))
+                let bound = Bound { grants: None, denials: &self.access.denials };
+                Err(bound.denied(Denial { path, operation: Access::Update, rule: None }))
             }
             _ => Ok(()),
         }
-    }
-
-    fn denied(&self, denial: Denial) -> DatastoreError {
-        self.access.denials.write();
-        DatastoreError::Denied(denial)
     }
 }
 

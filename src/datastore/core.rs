@@ -51,6 +51,12 @@ pub struct Committed {
     pub(super) ids: Vec<IdChange>,
 }
 
+impl Committed {
+    pub(super) fn of(revision: Revision, created: Vec<bool>, changed: bool) -> Committed {
+        Committed { revision, created, changed, ids: Vec::new() }
+    }
+}
+
 /// What a transaction would do.
 pub struct Planned {
     /// The state that it was planned from.
@@ -166,7 +172,7 @@ impl Core {
     ) -> Result<Committed, DatastoreError> {
         let Prepared { before, mut after, created, changes } = self.prepare(transaction)?;
         if changes.is_empty() {
-            return Ok(Committed { revision: before.revision, created, changed: false, ids: Vec::new() });
+            return Ok(Committed::of(before.revision, created, false));
         }
         let revision = after.revision;
         let commit = Commit { revision, after: &after, changes: &changes, now };
@@ -200,7 +206,8 @@ impl Core {
     /// Refuses what cannot be carried out in the present state, whatever it leads to. Returns what the user may do; `None`:
     /// everything.
     pub(super) fn may_apply(&self, transaction: &Transaction) -> Result<Option<Arc<Grants>>, DatastoreError> {
-        let grants = self.may_try(transaction)?;
+        let grants = self.grants(transaction);
+        self.bound(grants.as_deref()).may_try(self.snapshot.schema, transaction)?;
         self.conflicts(transaction)?;
         match transaction.preconditions.iter().find(|wanted| !wanted.holds(&self.snapshot)) {
             Some(broken) => Err(DatastoreError::Precondition { path: self.path(&broken.path) }),
@@ -215,8 +222,8 @@ impl Core {
         let (mut after, created) = edited(&before, &transaction.edits)?;
         let changes = changes(&before, &after);
         if !changes.is_empty() {
-            let rules = self.access_rules(&before);
-            self.may_change(grants.as_deref(), rules.as_ref(), &after, &changes)?;
+            self.bound(grants.as_deref()).may_change(after.schema, &changes)?;
+            Core::rules_hold(Core::access_rules(&before).as_ref(), &after)?;
             self.validate(&after, &changes)?;
             after.revision = Revision(before.revision.0 + 1);
             for store in [Store::Config, Store::Operational] {
@@ -255,7 +262,7 @@ impl Core {
         self.snapshot = after;
         self.state = State::kept(Arc::new(self.snapshot.clone()), self.ids.clone());
         let created = vec![false; transaction.edits.len()];
-        Ok(Committed { revision: self.snapshot.revision, created, changed: true, ids: Vec::new() })
+        Ok(Committed::of(self.snapshot.revision, created, true))
     }
 
     fn path(&self, path: &DataPath) -> String {

@@ -1,4 +1,4 @@
-use super::{Refusal, Revision};
+use super::{CandidateError, Refusal, Revision};
 use crate::access::Denial;
 use crate::schema::{TreeError, ValidationError};
 
@@ -26,6 +26,8 @@ pub enum DatastoreError {
     AtEdit { number: usize, error: Box<DatastoreError> },
     #[error("{message}")]
     Refused { path: String, tag: &'static str, message: String },
+    #[error(transparent)]
+    Candidate(#[from] CandidateError),
     /// RFC 8341.
     #[error("{0}")]
     Denied(Denial),
@@ -40,6 +42,15 @@ pub enum DatastoreError {
 }
 
 impl DatastoreError {
+    /// It is not permitted, whatever else may be wrong with it.
+    pub fn is_denied(&self) -> bool {
+        match self {
+            DatastoreError::Denied(_) => true,
+            DatastoreError::AtEdit { error, .. } => error.is_denied(),
+            _ => false,
+        }
+    }
+
     pub(super) fn refused(refusal: Refusal, path: String) -> DatastoreError {
         DatastoreError::Refused { path, tag: refusal.tag, message: refusal.message }
     }

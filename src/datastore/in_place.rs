@@ -44,8 +44,7 @@ impl Core {
     ) -> Result<Committed, DatastoreError> {
         let grants = self.may_apply(transaction)?;
         let before = self.snapshot.revision;
-        let unchanged =
-            |created| Committed { revision: before, created: vec![created], changed: false, ids: Vec::new() };
+        let unchanged = |created| Committed::of(before, vec![created], false);
         if edit.operation == Operation::Replace && self.is_so_already(edit) {
             return Ok(unchanged(false));
         }
@@ -83,7 +82,7 @@ impl Core {
     ) -> Result<(bool, Option<Done>), DatastoreError> {
         let revision = Revision(self.snapshot.revision.0 + 1);
         let schema = self.snapshot.schema;
-        let rules = self.access_rules(&self.snapshot);
+        let rules = Core::access_rules(&self.snapshot);
         let old = entry_at(&self.snapshot, edit, entry);
         // Out of `self`, so that nothing but the trees of the past shares it.
         let mut after = std::mem::replace(&mut self.snapshot, Snapshot::empty(schema));
@@ -96,7 +95,8 @@ impl Core {
         if changes.is_empty() {
             return Ok((created, None));
         }
-        self.may_change(grants, rules.as_ref(), &after, &changes)?;
+        self.bound(grants).may_change(schema, &changes)?;
+        Core::rules_hold(rules.as_ref(), &after)?;
         self.validate(&after, &changes)?;
         after.revision = revision;
         let commit = Commit { revision, after: &after, changes: &changes, now };

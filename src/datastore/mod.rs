@@ -5,6 +5,7 @@
 
 pub mod actor;
 mod allowed;
+mod candidate;
 mod checkpoint;
 mod commit;
 mod core;
@@ -25,6 +26,7 @@ mod times;
 
 pub use self::core::{Committed, Core, Planned, edited};
 pub use actor::Handle;
+pub use candidate::{Candidate, CandidateError, Candidates, Limits as CandidateLimits, Proposal, Resolution};
 pub use commit::{Change, Commit, Derived, DerivedEdit, Engine, IdChange, Question, Refusal, Report};
 pub use derived::{DerivedNode, Place};
 pub use edits::edits_between;

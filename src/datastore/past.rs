@@ -11,6 +11,7 @@ use super::{DerivedEdit, Edit, IdChange, Revision, Snapshot};
 
 /// A state, whole or as the steps that lead to it.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the small one is rare: the last state that was kept whole")]
 pub(super) enum State {
     Kept(Whole),
     /// The state that a commit led to, and its trees once somebody has asked for them.

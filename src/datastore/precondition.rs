@@ -23,6 +23,8 @@ impl Stamp {
 pub struct Precondition {
     pub store: Store,
     pub path: DataPath,
+    /// Derived data do not count: the resource shows what was written only.
+    pub written_only: bool,
     pub wanted: Wanted,
 }
 
@@ -42,7 +44,10 @@ pub enum Wanted {
 
 impl Precondition {
     pub fn holds(&self, snapshot: &Snapshot) -> bool {
-        let stamp = snapshot.stamp(self.store, &self.path);
+        let stamp = match self.written_only {
+            true => snapshot.stamp_of_written(self.store, &self.path),
+            false => snapshot.stamp(self.store, &self.path),
+        };
         match (&self.wanted, stamp) {
             (Wanted::Present, stamp) => stamp.is_some(),
             (Wanted::Absent, stamp) => stamp.is_none(),
@@ -56,6 +61,13 @@ impl Precondition {
 }
 
 impl Snapshot {
+    /// The same of what was written alone, as if nothing followed from it.
+    pub fn stamp_of_written(&self, store: Store, path: &DataPath) -> Option<Stamp> {
+        let there = path.steps.is_empty() || tree::get_ref(&self.layers(store).input, path).is_some();
+        let stamp = self.stamp(store, path).filter(|_| there)?;
+        Some(Stamp { derived: Revision(0), ..stamp })
+    }
+
     /// When what stands at the path last changed; leafs, leaf-lists and lists have the stamp of what holds them.
     /// `None`: nothing is there.
     pub fn stamp(&self, store: Store, path: &DataPath) -> Option<Stamp> {

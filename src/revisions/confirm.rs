@@ -18,6 +18,11 @@ pub struct Pending {
     undo: Value,
 }
 
+/// A name for a commit that is to be confirmed; no other has it.
+pub fn fresh_id(now: SystemTime) -> String {
+    format!("{:x}", now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos()))
+}
+
 fn commit_path(schema: &Schema, id: &str) -> Result<DataPath, DatastoreError> {
     let text = format!("coeus-history:confirmed-commits/commit={id}");
     DataPath::parse_rfc8040(schema, &text).map_err(|_| DatastoreError::Missing { path: text })

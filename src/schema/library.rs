@@ -86,7 +86,7 @@ impl Schema {
                 imported.push(json);
             }
         }
-        let datastores = ["running", "intended", "operational"];
+        let datastores = ["running", "candidate", "intended", "operational"];
         let datastore = |name: &str| json!({"name": format!("ietf-datastores:{name}"), "schema": "all"});
         json!({
             "module-set": [{"name": "all", "module": modules, "import-only-module": imported}],

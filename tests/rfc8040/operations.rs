@@ -142,7 +142,7 @@ fn rfc8527_3_1_each_datastore_is_a_resource() {
         let edit = Edit::put(Store::Operational, path, node);
         server.datastore.commit_blocking(Transaction::new("test", vec![edit])).unwrap();
     }
-    for name in ["running", "intended"] {
+    for name in ["running", "candidate", "intended"] {
         assert_eq!(server.send("GET", &at(name, "/lab:status"), "").status, 404, "{name}");
         assert_eq!(
             server.send("GET", &at(name, "/lab:lab/item"), "").json(),
@@ -172,7 +172,7 @@ fn rfc8527_3_1_each_datastore_is_a_resource() {
             assert_eq!(server.send(method, &at(name, "/lab:lab"), "{}").status, 405, "{method} {name}");
         }
     }
-    assert_eq!(server.send("GET", &at("candidate", ""), "").status, 404);
+    assert_eq!(server.send("GET", &at("startup", ""), "").status, 404);
     assert_eq!(server.send("GET", "/rests/ds/running", "").status, 404);
     assert_eq!(server.send("GET", "/rests/ds", "").status, 404);
 }

@@ -9,23 +9,23 @@ use serde_json::{Value, json};
 use super::accounts::coeus;
 use super::client::Lab;
 
-const NACM: &str = "/rests/data/ietf-netconf-acm:nacm";
-const PODS: &str = "/rests/data/pod:coe";
+pub const NACM: &str = "/rests/data/ietf-netconf-acm:nacm";
+pub const PODS: &str = "/rests/data/pod:coe";
 
-fn pod(number: u32) -> String {
+pub fn pod(number: u32) -> String {
     format!("{PODS}/pods={}", uid(number))
 }
 
-fn uid(number: u32) -> String {
+pub fn uid(number: u32) -> String {
     format!("00000000-0000-4000-8000-{number:012}")
 }
 
-fn body(number: u32, name: &str) -> String {
+pub fn body(number: u32, name: &str) -> String {
     json!({"pod:pods": [{"uid": uid(number), "name": name}]}).to_string()
 }
 
 /// A controller with users ops (group ops), who may write pods but not pod 2, and guest (no group).
-fn lab() -> Lab {
+pub fn lab() -> Lab {
     let add = |folder: &Path| {
         coeus(folder, &["user", "add", "ops", "--groups", "ops"], "ops-secret").unwrap();
         coeus(folder, &["user", "add", "guest"], "guest-secret").unwrap();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use coeus::accounts::Accounts;
 use coeus::datastore::journal::MemoryJournal;
-use coeus::datastore::{Edit, Handle, NullEngine, Store, Transaction, actor, to_json};
+use coeus::datastore::{CandidateLimits, Edit, Handle, NullEngine, Store, Transaction, actor, to_json};
 use coeus::northbound::events;
 use coeus::northbound::restconf::{App, Call, Operations, announce, serve};
 use coeus::schema::{Fields, Node, Schema, SchemaId, Value, builtin, load_with};
@@ -76,10 +76,20 @@ impl Server {
 
     /// The same; `sink` hears what changes on the switches.
     pub fn network_with(sink: coeus::renderers::Sink) -> Server {
+        Server::rendering(sink, CandidateLimits::default())
+    }
+
+    /// The same with other bounds on candidates.
+    pub fn with_candidates(candidates: CandidateLimits) -> Server {
+        Server::rendering(Box::new(|_, _| {}), candidates)
+    }
+
+    fn rendering(sink: coeus::renderers::Sink, candidates: CandidateLimits) -> Server {
         let engine = coeus::renderers::Engine::new(builtin(), sink);
         let mut operations = Operations::default();
         coeus::northbound::rpcs::register(builtin(), &mut operations);
-        Server::with_engine(builtin(), Box::new(engine), operations, events::Limits::default())
+        let limits = events::Limits::default();
+        Server::with_bounds(builtin(), Box::new(engine), operations, limits, candidates)
     }
 
     fn of(schema: &'static Schema) -> Server {
@@ -89,8 +99,18 @@ impl Server {
     fn with_engine(
         schema: &'static Schema,
         engine: Box<dyn coeus::datastore::Engine>,
+        operations: Operations,
+        limits: events::Limits,
+    ) -> Server {
+        Server::with_bounds(schema, engine, operations, limits, CandidateLimits::default())
+    }
+
+    fn with_bounds(
+        schema: &'static Schema,
+        engine: Box<dyn coeus::datastore::Engine>,
         mut operations: Operations,
         limits: events::Limits,
+        candidates: CandidateLimits,
     ) -> Server {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -99,7 +119,8 @@ impl Server {
         let address = listener.local_addr().unwrap();
         runtime.block_on(announce(&started.handle)).unwrap();
         runtime.spawn(coeus::revisions::actor::run(started.handle.clone()));
-        let mut app = App::new(started.handle.clone(), Accounts::admin("secret").unwrap());
+        let datastore = started.handle.clone().with_candidates(candidates);
+        let mut app = App::new(datastore, Accounts::admin("secret").unwrap());
         app.limits.body = 1 << 20;
         let readers = events::install(&mut app, &mut operations, limits);
         runtime.block_on(events::announce(&started.handle)).unwrap();

@@ -18,7 +18,7 @@ use super::{JournalError, Records};
 const FILE: u64 = 4 << 20;
 /// Length of the very first one: a new datastore is there at once.
 const FIRST: u64 = 1 << 20;
-const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 const SPARE: &str = "spare";
 
 pub(super) struct Log {

@@ -44,11 +44,14 @@ pub trait Checkpoints: Send {
     fn write(&mut self, revision: u64, parts: &[Vec<u8>]) -> Result<(), JournalError>;
 }
 
+/// Revision and parts of a checkpoint.
+pub type Parts = (u64, Vec<Vec<u8>>);
+
 /// What a journal held when it was opened.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// Revision and parts of the checkpoint.
-    pub checkpoint: Option<(u64, Vec<Vec<u8>>)>,
+    pub checkpoint: Option<Parts>,
     /// Revision and bytes of each record behind it.
     pub records: Records,
     /// What had to be mended, in words for the operator.

@@ -121,7 +121,7 @@ impl Sled {
     }
 
     /// Revision and parts of the checkpoint.
-    fn checkpoint(&self) -> Result<Option<(u64, Vec<Vec<u8>>)>, JournalError> {
+    fn checkpoint(&self) -> Result<Option<super::Parts>, JournalError> {
         let Some(value) = self.get(CHECKPOINT_KEY)? else { return Ok(None) };
         let head = unframed(&value)
             .filter(|head| head.len() == 12)

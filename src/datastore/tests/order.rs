@@ -120,7 +120,7 @@ fn a_precondition_is_about_the_moment_of_the_commit() {
     let mut core = core();
     let put = |name: u8| step(Operation::Replace, name, None);
     let mut apply = |edit: Edit, at: &str, wanted: Wanted| {
-        let precondition = Precondition { store: Store::Config, path: path(at), wanted };
+        let precondition = Precondition { store: Store::Config, path: path(at), written_only: false, wanted };
         let transaction = Transaction::new("t", vec![edit]).if_all(vec![precondition]);
         core.apply(&transaction, SystemTime::now())
             .map(|_| core.snapshot().stamp(Store::Config, &path(at)).unwrap())

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use axum::http::{HeaderMap, HeaderName, header};
 
+use super::face::Face;
 use super::{Problem, Problems, gzip};
 use crate::datastore::{Handle, Precondition, Revision, Stamp, Store, Wanted};
 use crate::schema::DataPath;
@@ -98,7 +99,7 @@ fn unconditional(headers: &HeaderMap) -> bool {
 pub fn of_write(
     headers: &HeaderMap,
     datastore: &Handle,
-    store: Store,
+    face: Face,
     path: &DataPath,
 ) -> Result<Vec<Precondition>, Problems> {
     if unconditional(headers) {
@@ -121,7 +122,9 @@ pub fn of_write(
         Some(Tags::These(tags)) => wanted.push(Wanted::None(stamps(tags, true))),
         None => {}
     }
-    let precondition = |wanted| Precondition { store, path: path.clone(), wanted };
+    let written_only = face.shows_written();
+    let precondition =
+        |wanted| Precondition { store: Store::Config, path: path.clone(), written_only, wanted };
     Ok(wanted.into_iter().map(precondition).collect())
 }
 

@@ -28,6 +28,9 @@ pub async fn handle(
     parts: &Parts,
     body: Body,
 ) -> Result<Response<Body>, Problems> {
+    let on_candidate =
+        face.is_candidate().then(|| App { datastore: app.datastore.on_candidate(), ..app.clone() });
+    let app = on_candidate.as_ref().unwrap_or(app);
     let method = match parts.method {
         Method::GET | Method::HEAD => return get(app, face, raw, parts),
         Method::OPTIONS => {
@@ -45,7 +48,9 @@ pub async fn handle(
         Ok(path) => path,
         Err(problems) => {
             return match DataPath::parse_action(schema, raw.strip_prefix('/').unwrap_or(raw)) {
-                Ok(path) if !face.is_legacy() => operations::action(app, user, face, path, parts, body).await,
+                Ok(path) if !face.is_legacy() && !face.is_candidate() => {
+                    operations::action(app, user, face, path, parts, body).await
+                }
                 _ => Err(problems),
             };
         }
@@ -68,6 +73,11 @@ pub async fn handle(
         return Err(Problem::new("operation-not-supported", message).with_allow("GET, HEAD, OPTIONS").into());
     }
     let (way, query) = way::of(parts.uri.query())?;
+    if face.is_candidate() && matches!(way, Way::Confirm { .. }) {
+        let message =
+            "nothing is committed here that could go back; give confirm-timeout to commit-candidate";
+        return Err(Problem::new("invalid-value", message).into());
+    }
     let (headers, query) = (&parts.headers, query.as_deref());
     let (body, encoding) = match method {
         write::Method::Delete => (Bytes::new(), Encoding::Json),
@@ -96,7 +106,7 @@ pub async fn handle(
         return Ok(way::planned(&write::plan(app, request).await?));
     }
     let written = write::write(app, request, &way).await?;
-    let mut response = done(app, written);
+    let mut response = done(app, face, written);
     way.tell(app, &mut response);
     Ok(response)
 }
@@ -106,14 +116,14 @@ fn options(app: &App, face: Face, raw: &str) -> Result<Response<Body>, Problems>
     match face.path(schema, raw) {
         Ok(path) => Ok(answer::allow(face.methods(path.steps.is_empty()))),
         Err(problems) => match DataPath::parse_action(schema, raw.strip_prefix('/').unwrap_or(raw)) {
-            Ok(_) if !face.is_legacy() => Ok(answer::allow(operations::METHODS)),
+            Ok(_) if !face.is_legacy() && !face.is_candidate() => Ok(answer::allow(operations::METHODS)),
             _ => Err(problems),
         },
     }
 }
 
 /// The answer to a write, with the tag of what is there now unless somebody else has been there since.
-fn done(app: &App, written: write::Written) -> Response<Body> {
+fn done(app: &App, face: Face, written: write::Written) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = written.status;
     let headers = response.headers_mut();
@@ -121,12 +131,21 @@ fn done(app: &App, written: write::Written) -> Response<Body> {
         headers.insert(header::LOCATION, location);
     }
     if let Some((path, revision)) = written.resource
-        && let Some(stamp) = app.datastore.snapshot().stamp(Store::Config, &path)
+        && let Some(stamp) = stamp(app, face, &path)
         && stamp.latest() <= revision
     {
         validators(app, stamp, "", headers);
     }
     response
+}
+
+/// What the tag of a resource of the configuration is made of now.
+fn stamp(app: &App, face: Face, path: &DataPath) -> Option<Stamp> {
+    let snapshot = app.datastore.snapshot();
+    match face.shows_written() {
+        true => snapshot.stamp_of_written(Store::Config, path),
+        false => snapshot.stamp(Store::Config, path),
+    }
 }
 
 /// The answer to a YANG Patch, whose status says what became of each edit.
@@ -137,7 +156,7 @@ fn patched_answer(app: &App, face: Face, parts: &Parts, patched: patch::Patched)
     *response.status_mut() = patched.status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media.name));
     if let Some(path) = patched.changed
-        && let Some(stamp) = app.datastore.snapshot().stamp(Store::Config, &path)
+        && let Some(stamp) = stamp(app, face, &path)
     {
         validators(app, stamp, "", response.headers_mut());
     }

@@ -5,9 +5,12 @@ use serde_json::{Value, json};
 
 use super::face::Face;
 use super::media::Encoding;
-use crate::datastore::DatastoreError;
+use crate::datastore::{CandidateError, DatastoreError};
 use crate::schema::BodyErrors;
 use crate::schema::{PathError, Schema, TreeError, ValidationError, xml};
+
+/// Conflicts of a candidate that one answer names.
+const CONFLICTS: usize = 100;
 
 /// One fault of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,6 +134,28 @@ impl From<ValidationError> for Problem {
     }
 }
 
+impl From<CandidateError> for Problems {
+    fn from(error: CandidateError) -> Self {
+        let message = error.to_string();
+        match error {
+            CandidateError::None => {
+                Problem::new("data-missing", message).with_status(StatusCode::NOT_FOUND).into()
+            }
+            CandidateError::Conflict { paths, base } => {
+                let one = |path: String| {
+                    let alone = CandidateError::Conflict { paths: vec![path.clone()], base };
+                    Problem::new("in-use", alone.to_string()).at(path)
+                };
+                Problems(paths.into_iter().take(CONFLICTS).map(one).collect())
+            }
+            CandidateError::Expired(_)
+            | CandidateError::TooMany(_)
+            | CandidateError::TooManyEdits(_)
+            | CandidateError::TooLong(_) => Problem::new("resource-denied", message).into(),
+        }
+    }
+}
+
 impl From<DatastoreError> for Problems {
     fn from(error: DatastoreError) -> Self {
         let message = error.to_string();
@@ -142,6 +167,7 @@ impl From<DatastoreError> for Problems {
             DatastoreError::Invalid(errors) => return errors.into(),
             DatastoreError::Denied(denial) => Problem::new("access-denied", message).at(denial.path),
             DatastoreError::Conflict { path, .. } => Problem::new("in-use", message).at(path),
+            DatastoreError::Candidate(error) => return error.into(),
             DatastoreError::AtEdit { error, .. } => return (*error).into(),
             DatastoreError::Precondition { path } => Problem::new("operation-failed", message).at(path),
             DatastoreError::Refused { path, tag, .. } => Problem::new(tag, message).at(path),

@@ -12,6 +12,8 @@ use crate::schema::{DataPath, Schema};
 pub enum Datastore {
     /// What was written.
     Running,
+    /// What the user has edited of that, and not committed yet.
+    Candidate,
     /// That, and the configuration that follows from it.
     Intended,
     /// Everything in use: intended configuration, and what switches and renderers report.
@@ -34,13 +36,13 @@ impl Datastore {
     pub fn named(name: &str) -> Result<Datastore, Problems> {
         match name.strip_prefix("ietf-datastores:") {
             Some("running") => Ok(Datastore::Running),
+            Some("candidate") => Ok(Datastore::Candidate),
             Some("intended") => Ok(Datastore::Intended),
             Some("operational") => Ok(Datastore::Operational),
             _ => {
                 let name: String = name.chars().take(64).collect();
-                let known =
-                    "ietf-datastores:running, ietf-datastores:intended and ietf-datastores:operational";
-                let message = format!("no datastore is named {name:?}; there are {known}");
+                let known = "running, candidate, intended and operational";
+                let message = format!("no datastore is named {name:?}; of ietf-datastores there are {known}");
                 Err(Problem::new("invalid-value", message).with_status(StatusCode::NOT_FOUND).into())
             }
         }
@@ -49,6 +51,7 @@ impl Datastore {
     pub fn name(self) -> &'static str {
         match self {
             Datastore::Running => "running",
+            Datastore::Candidate => "candidate",
             Datastore::Intended => "intended",
             Datastore::Operational => "operational",
         }
@@ -58,6 +61,16 @@ impl Datastore {
 impl Face {
     pub fn is_legacy(self) -> bool {
         matches!(self, Face::Legacy(_))
+    }
+
+    /// What is edited here takes effect when it is committed.
+    pub fn is_candidate(self) -> bool {
+        self == Face::Ds(Datastore::Candidate)
+    }
+
+    /// What follows from what was written is not shown.
+    pub fn shows_written(self) -> bool {
+        matches!(self, Face::Ds(Datastore::Running | Datastore::Candidate))
     }
 
     pub fn mode(self) -> Mode {

@@ -235,11 +235,16 @@ pub fn insert(schema: &Schema, face: Face, query: Option<&str>) -> Result<Option
         }
     }
     let path = |point: &str| -> Result<DataPath, Problems> {
-        let below = ["/rests/data/", "/rests/ds/ietf-datastores:running/", "/restconf/config/"]
-            .iter()
-            .find_map(|root| point.strip_prefix(root))
-            .or(point.strip_prefix('/'))
-            .ok_or_else(|| wrong(format!("point={}: give an absolute path", shortened(point))))?;
+        let below = [
+            "/rests/data/",
+            "/rests/ds/ietf-datastores:running/",
+            "/rests/ds/ietf-datastores:candidate/",
+            "/restconf/config/",
+        ]
+        .iter()
+        .find_map(|root| point.strip_prefix(root))
+        .or(point.strip_prefix('/'))
+        .ok_or_else(|| wrong(format!("point={}: give an absolute path", shortened(point))))?;
         let parsed = if face.is_legacy() {
             DataPath::parse_legacy(schema, below)
         } else {

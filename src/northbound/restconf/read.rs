@@ -72,7 +72,7 @@ enum Source {
 fn source(face: Face, content: Content) -> Source {
     match (face, content) {
         (Face::Legacy(store), _) => Source::One(store),
-        (Face::Ds(Datastore::Running), _) => Source::Written,
+        (Face::Ds(Datastore::Running | Datastore::Candidate), _) => Source::Written,
         (Face::Ds(Datastore::Intended), _) | (Face::Rests, Content::Config) => Source::One(Store::Config),
         (Face::Rests, Content::NonConfig) => Source::One(Store::Operational),
         (Face::Ds(Datastore::Operational), _) | (Face::Rests, Content::All) => Source::Both,
@@ -115,10 +115,7 @@ fn unite(path: &DataPath, config: Node, operational: Node) -> Node {
 /// When the answer last changed, as far as tags go, and whether that is all of it.
 fn stamp(snapshot: &Snapshot, source: Source, path: &DataPath) -> (Option<Stamp>, bool) {
     match source {
-        Source::Written => (
-            snapshot.stamp(Store::Config, path).map(|stamp| Stamp { derived: Default::default(), ..stamp }),
-            true,
-        ),
+        Source::Written => (snapshot.stamp_of_written(Store::Config, path), true),
         Source::One(store) => (snapshot.stamp(store, path), true),
         Source::Both => {
             let operational = snapshot.stamp(Store::Operational, path).filter(|stamp| stamp.latest().0 > 0);

@@ -1,6 +1,6 @@
 //! What becomes of a write, from its query: it is carried out, carried out for a while, or only planned.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, header};
@@ -47,8 +47,7 @@ pub fn of(query: Option<&str>) -> Result<(Way, Option<String>), Problems> {
                 let time =
                     time.ok_or_else(|| wrong("confirm: say how long, as 60s, 5m or 1h; at most 24h"))?;
                 let now = SystemTime::now();
-                let id = format!("{:x}", now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos()));
-                Way::Confirm { id, until: now + time }
+                Way::Confirm { id: confirm::fresh_id(now), until: now + time }
             }
             _ => {
                 rest.push(pair);
@@ -85,8 +84,15 @@ impl Way {
         let Way::Confirm { id, until } = self else { return app.datastore.commit(transaction).await };
         let mut attempt = 0;
         loop {
-            let snapshot = app.datastore.snapshot();
-            let guarded = confirm::guarded(&snapshot, transaction.clone(), id, *until)?;
+            let snapshot = app.datastore.running();
+            let guarded = match confirm::guarded(&snapshot, transaction.clone(), id, *until) {
+                Ok(guarded) => guarded,
+                Err(error) => {
+                    // Whether it may be tried at all is told before what is there.
+                    app.datastore.plan(transaction).await?;
+                    return Err(error);
+                }
+            };
             attempt += 1;
             match app.datastore.commit(guarded.unwrap_or_else(|| transaction.clone())).await {
                 Err(DatastoreError::Conflict { .. }) if transaction.base.is_none() && attempt < ATTEMPTS => {}
@@ -98,7 +104,7 @@ impl Way {
     /// Says in the answer to a write what it waits for, if it does.
     pub fn tell(&self, app: &App, response: &mut Response<Body>) {
         let Way::Confirm { id, .. } = self else { return };
-        let waits = confirm::pending(&app.datastore.snapshot()).iter().any(|pending| pending.id == *id);
+        let waits = confirm::pending(&app.datastore.running()).iter().any(|pending| pending.id == *id);
         if let (true, Ok(value)) = (waits, HeaderValue::from_str(id)) {
             response.headers_mut().insert(CONFIRM, value);
         }

@@ -81,7 +81,7 @@ fn transaction(app: &App, request: Request<'_>) -> Result<(Transaction, DataPath
             None
         }
     };
-    let preconditions = conditions::of_write(headers, &app.datastore, Store::Config, &path)?;
+    let preconditions = conditions::of_write(headers, &app.datastore, face, &path)?;
     let there = |path: &DataPath| snapshot.stamp(Store::Config, path).is_some();
     let (operation, path, node) = match method {
         Method::Post => {

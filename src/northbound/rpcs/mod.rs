@@ -1,6 +1,7 @@
 //! Our own RPCs: time machine, plan and explain; nodes that leave and join.
 
 mod behind;
+mod candidate;
 mod explain;
 mod history;
 mod node;
@@ -22,6 +23,11 @@ pub fn register(schema: &Schema, operations: &mut Operations) {
     on(schema, operations, "coeus-history", "rollback", history::rollback);
     on(schema, operations, "coeus-history", "confirm-commit", history::confirm);
     on(schema, operations, "coeus-history", "cancel-commit", history::cancel);
+    on(schema, operations, "coeus-history", "commit-candidate", candidate::commit);
+    on(schema, operations, "coeus-history", "discard-candidate", candidate::discard);
+    on(schema, operations, "coeus-history", "validate-candidate", candidate::validate);
+    on(schema, operations, "coeus-history", "diff-candidate", candidate::difference);
+    on(schema, operations, "coeus-history", "update-candidate", candidate::update);
     on(schema, operations, "coeus-explain", "flow", explain::flow);
     on(schema, operations, "coeus-explain", "object", explain::object);
     on(schema, operations, "coeus-explain", "impact", explain::impact);

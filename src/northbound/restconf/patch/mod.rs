@@ -86,7 +86,7 @@ fn read(app: &App, request: Request<'_>) -> Result<Read, Problems> {
     let Request { user, face, path, headers, encoding, body } = request;
     let snapshot = app.datastore.snapshot();
     let schema = snapshot.schema;
-    let preconditions = conditions::of_write(headers, &app.datastore, Store::Config, path)?;
+    let preconditions = conditions::of_write(headers, &app.datastore, face, path)?;
     let patch = Patch::read(encoding, body)?;
     let mut faults = Faults { reached: patch.edits.len(), ..Faults::default() };
     let mut known = HashSet::new();
@@ -217,6 +217,7 @@ impl Faults {
             | DatastoreError::NotDurable { .. }
             | DatastoreError::Rendering { .. }
             | DatastoreError::Stopped
+            | DatastoreError::Candidate(_)
             | DatastoreError::Conflict { .. } => self.others.extend(Problems::from(error).0),
             error if targets.len() == 1 => self.add(0, error.into()),
             error => self.others.extend(Problems::from(error).0),
