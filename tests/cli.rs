@@ -111,6 +111,30 @@ fn a_pod_is_planned_put_explained_deleted_and_brought_back() {
 }
 
 #[test]
+fn edits_gather_in_the_candidate_and_are_committed_together() {
+    let controller = Controller::start();
+    let other = POD.replace("000000000001", "000000000002");
+    let body =
+        BODY.replace("000000000001", "000000000002").replace("web", "db").replace("10.1.1.2", "10.1.1.9");
+    assert!(controller.ok(&["put", POD, "--candidate"], BODY).contains("candidate commit"));
+    controller.ok(&["put", &other, "--candidate"], &body);
+    assert_eq!(controller.ok(&["pods"], "").lines().count(), 1, "nothing is committed");
+    assert!(controller.ok(&["candidate", "show", "pod:coe"], "").contains("db"));
+    assert!(controller.ok(&["candidate", "diff"], "").contains("/pod:coe"));
+    assert!(controller.ok(&["candidate", "plan", "-o", "wide"], "").contains("elan-interface"));
+    controller.ok(&["candidate", "validate"], "");
+    assert!(controller.ok(&["candidate", "commit", "--confirm", "10m"], "").contains("coeus confirm"));
+    controller.ok(&["confirm"], "");
+    assert_eq!(controller.ok(&["pods"], "").lines().count(), 3);
+    controller.ok(&["delete", &other, "--candidate"], "");
+    controller.ok(&["candidate", "update"], "");
+    assert!(controller.ok(&["candidate", "discard"], "").contains("1 edits"));
+    let (nothing, _, error) = controller.run(&["candidate", "commit"], "");
+    assert_eq!(nothing, 3, "{error}");
+    assert_eq!(controller.run(&["put", POD, "--candidate", "--confirm", "1m"], "").0, 2);
+}
+
+#[test]
 fn exit_codes_say_what_went_wrong() {
     let controller = Controller::start();
     let code = |words: &[&str], input: &str| controller.run(words, input).0;

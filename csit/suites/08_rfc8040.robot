@@ -208,6 +208,38 @@ RFC 8527 3.1 Each Datastore Is A Resource
     Exchange    GET    /rests/ds/ietf-datastores:operational/coeus-status:objects    200
     Exchange    PUT    /rests/ds/ietf-datastores:operational/pod:coe    405    {"pod:coe":{}}
 
+RFC 8527 3.1 The Candidate Gathers Edits Until They Are Committed
+    ${candidate}=    Set Variable    /rests/ds/ietf-datastores:candidate/pod:coe
+    Exchange    PUT    ${candidate}/pods\=${OTHER}    201    ${OTHER BODY}
+    Exchange    DELETE    ${candidate}/pods\=${UID}    204
+    Exchange    GET    ${POD}    200
+    Exchange    GET    ${DATA}/pod:coe/pods\=${OTHER}    404
+    ${diff}=    Exchange    POST    /rests/operations/coeus-history:diff-candidate    200
+    Should Be Equal As Integers    ${diff.json()}[coeus-history:output][edits]    2
+    Exchange    POST    /rests/operations/coeus-history:validate-candidate    204
+    Exchange    POST    /rests/operations/coeus-history:commit-candidate    200
+    Exchange    GET    ${POD}    404
+    Exchange    GET    ${DATA}/pod:coe/pods\=${OTHER}    200
+
+RFC 8342 5.1.2 A Discarded Candidate Changes Nothing
+    Exchange    DELETE    /rests/ds/ietf-datastores:candidate/pod:coe/pods\=${UID}    204
+    Exchange    POST    /rests/operations/coeus-history:discard-candidate    200
+    Exchange    GET    /rests/ds/ietf-datastores:candidate/pod:coe/pods\=${UID}    200
+    Exchange    POST    /rests/operations/coeus-history:commit-candidate    404
+    Exchange    GET    ${POD}    200
+
+RFC 8342 5.1.2 What Others Commit Meanwhile Is Not Overwritten
+    ${named}=    Set Variable    {"pod:pods":[{"uid":"${UID}","name":"mine"}]}
+    Exchange    PATCH    /rests/ds/ietf-datastores:candidate/pod:coe/pods\=${UID}    204    ${named}
+    Exchange    PATCH    ${POD}    204    {"pod:pods":[{"uid":"${UID}","name":"theirs"}]}
+    ${refused}=    Exchange    POST    /rests/operations/coeus-history:commit-candidate    409
+    Error Should Be    ${refused}    in-use
+    Exchange    POST    /rests/operations/coeus-history:update-candidate    200
+    ...    {"coeus-history:input":{"resolution-mode":"overwrite"}}
+    ${pod}=    Exchange    GET    /rests/ds/ietf-datastores:candidate/pod:coe/pods\=${UID}    200
+    Should Contain    ${pod.text}    theirs
+    [Teardown]    Exchange    POST    /rests/operations/coeus-history:discard-candidate    200
+
 RFC 7951 4 Names Of Other Modules Are Qualified
     Exchange    PUT    ${POD}    400    {"pods":[{"uid":"${UID}"}]}
 

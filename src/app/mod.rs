@@ -130,7 +130,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     for repair in &started.repairs {
         error!(repair, "the datastore had to be mended");
     }
-    let datastore = started.handle;
+    let datastore = started.handle.with_candidates(settings.limits.of_candidates());
     info!(revision = datastore.snapshot().revision.0, records = started.records, "datastore recovered");
     programmers.open_gate();
 
@@ -191,7 +191,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         audit: Arc::new(audit),
         ..App::new(datastore.clone(), first.accounts)
     };
-    let readers = events::install(&mut app, &mut operations, events::Limits::default());
+    let readers = events::install(&mut app, &mut operations, (&settings.limits).into());
     app.operations = Arc::new(operations);
     if let Err(error) = events::announce(&datastore).await {
         warn!(%error, "the streams of events could not be shown");

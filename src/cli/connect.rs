@@ -217,7 +217,15 @@ impl Client {
     /// # Errors
     /// Also when there is nothing.
     pub fn data(&self, path: &str, query: &[(&str, String)]) -> Result<Value, Failure> {
-        let target = with_query(&resource(path), query);
+        self.data_in("/rests/data", path, query)
+    }
+
+    /// The same of one datastore, such as `/rests/ds/ietf-datastores:candidate`.
+    ///
+    /// # Errors
+    /// As [`Client::data`].
+    pub fn data_in(&self, root: &str, path: &str, query: &[(&str, String)]) -> Result<Value, Failure> {
+        let target = with_query(&resource_in(root, path), query);
         let answer = self.request("GET", &target, &[("Accept", "application/yang-data+json")], None)?;
         let what = format!("GET {path}");
         if answer.status != 200 {
@@ -265,9 +273,9 @@ impl Client {
     }
 }
 
-/// The URI of a data resource; without a path, of the datastore.
-pub fn resource(path: &str) -> String {
-    format!("/rests/data/{path}").trim_end_matches('/').to_owned()
+/// The URI of a data resource below a root; without a path, of the datastore.
+pub fn resource_in(root: &str, path: &str) -> String {
+    format!("{root}/{path}").trim_end_matches('/').to_owned()
 }
 
 /// A target with query parameters, encoded.

@@ -34,7 +34,7 @@ pub fn diff(client: &Client, from: u64, to: Option<u64>, output: Format) -> Resu
 }
 
 /// The edits of a YANG Patch, a line each.
-fn edits(patch: &Value) -> Table {
+pub fn edits(patch: &Value) -> Table {
     let mut table = Table::new(["OPERATION", "TARGET", "VALUE"]);
     let edits = patch.get("ietf-yang-patch:yang-patch").and_then(|patch| patch.get("edit"));
     for edit in edits.and_then(Value::as_array).into_iter().flatten() {

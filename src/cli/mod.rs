@@ -1,5 +1,6 @@
 //! The commands for people and scripts. All but `flows --data-dir` speak RESTCONF with a controller, here or elsewhere.
 
+mod candidate;
 mod connect;
 mod doctor;
 mod failure;
@@ -99,6 +100,11 @@ pub enum Command {
         /// Its id; may be left out while one waits
         id: Option<String>,
     },
+    /// Edits that wait to be committed together: put, patch and delete with --candidate make them
+    Candidate {
+        #[command(subcommand)]
+        what: candidate::Candidate,
+    },
     /// Show what a write would do to each switch, without doing it
     Plan {
         #[command(subcommand)]
@@ -146,6 +152,7 @@ pub fn run(connection: &Connection, command: &Command) -> Result<(), Failure> {
         Command::Rollback { to, dry_run, output } => history::rollback(&client, *to, *dry_run, *output),
         Command::Confirm { id } => history::decide(&client, "confirm-commit", id.as_deref()),
         Command::Cancel { id } => history::decide(&client, "cancel-commit", id.as_deref()),
+        Command::Candidate { what } => candidate::candidate(&client, what),
         Command::Plan { write, output } => plan::plan(&client, write, *output),
         Command::Explain { what, output } => plan::explain(&client, what, *output),
         Command::Doctor { output } => doctor::doctor(&client, *output),

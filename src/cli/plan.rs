@@ -45,7 +45,8 @@ pub fn plan(client: &Client, plan: &Plan, output: Format) -> Result<(), Failure>
         Plan::Delete { path } => (Write::Delete, path, None),
     };
     let query = [("dry-run", "flows".to_owned())];
-    let answer = verbs::send(client, how, path, file.map(PathBuf::as_path), &query, None)?;
+    let answer =
+        verbs::send(client, how, ("/rests/data", path.as_str()), file.map(PathBuf::as_path), &query, None)?;
     let found = answer.json("plan")?;
     show_plan(found.get("coeus-explain:plan").unwrap_or(&Value::Null), output)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::connect::{Answer, resource, with_query};
+use super::connect::{Answer, resource_in, with_query};
 use super::output::{Format, print, show};
 use super::{Client, Failure, Table, wait};
 
@@ -48,6 +48,9 @@ pub struct WriteOptions {
     /// Only if the resource still has this entity-tag
     #[arg(long, value_name = "ETAG")]
     pub if_match: Option<String>,
+    /// Edit the candidate: nothing happens until `coeus candidate commit`
+    #[arg(long, conflicts_with_all = ["confirm", "wait"])]
+    pub candidate: bool,
     /// Go back by itself unless `coeus confirm` comes within this time: 60s, 5m, 1h
     #[arg(long, value_name = "TIME")]
     pub confirm: Option<String>,
@@ -87,6 +90,9 @@ impl Write {
     }
 }
 
+/// Where the candidate of the user is (RFC 8527).
+pub const CANDIDATE: &str = "/rests/ds/ietf-datastores:candidate";
+
 /// Carries a write out and says what it did.
 pub fn write(
     client: &Client,
@@ -97,13 +103,17 @@ pub fn write(
 ) -> Result<(), Failure> {
     let confirm = options.confirm.as_ref().map(|time| ("confirm", time.clone()));
     let query: Vec<_> = confirm.into_iter().collect();
-    send(client, how, target, body, &query, options.if_match.as_deref())?;
+    let root = if options.candidate { CANDIDATE } else { "/rests/data" };
+    send(client, how, (root, target), body, &query, options.if_match.as_deref())?;
     let done = match how {
         Write::Put => "written",
         Write::Patch => "patched",
         Write::Delete => "deleted",
     };
     match &options.confirm {
+        None if options.candidate => {
+            print(format!("{} {done} in the candidate; `coeus candidate commit` commits it\n", path(target)))?
+        }
         Some(time) => {
             print(format!("{} {done}; it goes back in {time} unless `coeus confirm` comes\n", path(target)))?
         }
@@ -119,7 +129,7 @@ pub fn write(
 pub fn send(
     client: &Client,
     how: Write,
-    target: &str,
+    (root, target): (&str, &str),
     body: Option<&Path>,
     query: &[(&str, String)],
     if_match: Option<&str>,
@@ -131,7 +141,7 @@ pub fn send(
     }
     headers.extend(if_match.map(|tag| ("If-Match", tag)));
     let target = path(target);
-    let uri = with_query(&resource(target), query);
+    let uri = with_query(&resource_in(root, target), query);
     let answer = client.request(how.method(), &uri, &headers, body.as_deref())?;
     if !(200..300).contains(&answer.status) {
         return Err(Failure::of_answer(&format!("{} {target}", how.method()), answer.status, &answer.body));

@@ -44,9 +44,10 @@ pub enum Wanted {
 
 impl Precondition {
     pub fn holds(&self, snapshot: &Snapshot) -> bool {
-        let stamp = match self.written_only {
-            true => snapshot.stamp_of_written(self.store, &self.path),
-            false => snapshot.stamp(self.store, &self.path),
+        let stamp = if self.written_only {
+            snapshot.stamp_of_written(self.store, &self.path)
+        } else {
+            snapshot.stamp(self.store, &self.path)
         };
         match (&self.wanted, stamp) {
             (Wanted::Present, stamp) => stamp.is_some(),

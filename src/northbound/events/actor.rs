@@ -30,13 +30,19 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
+        Limits::from(&crate::northbound::http::Limits::default())
+    }
+}
+
+impl From<&crate::northbound::http::Limits> for Limits {
+    fn from(limits: &crate::northbound::http::Limits) -> Limits {
         Limits {
-            per_user: 64,
-            total: 1024,
-            bytes: 1 << 20,
-            backlog: 1000,
-            heartbeat: Duration::from_secs(15),
-            grace: Duration::from_secs(60),
+            per_user: limits.user_readers,
+            total: limits.readers,
+            bytes: limits.reader_bytes,
+            backlog: limits.reader_backlog,
+            heartbeat: Duration::from_secs(limits.heartbeat_seconds),
+            grace: Duration::from_secs(limits.reader_seconds),
         }
     }
 }
@@ -45,10 +51,12 @@ impl Default for Limits {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
     #[error(
-        "{user} has {limit} streams and subscriptions, which is the most a user may have; end one of them"
+        "{user} has {limit} streams and subscriptions, which is the most a user may have; end one of them, or raise the limit user-readers"
     )]
     User { user: String, limit: usize },
-    #[error("there are {limit} streams and subscriptions, which is the most there may be; try again later")]
+    #[error(
+        "there are {limit} streams and subscriptions, which is the most there may be; try again later, or raise the limit readers"
+    )]
     Total { limit: usize },
     #[error("there is no subscription {id} of {user}; it may have ended, establish it again")]
     Missing { id: u32, user: String },

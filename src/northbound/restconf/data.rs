@@ -142,9 +142,10 @@ fn done(app: &App, face: Face, written: write::Written) -> Response<Body> {
 /// What the tag of a resource of the configuration is made of now.
 fn stamp(app: &App, face: Face, path: &DataPath) -> Option<Stamp> {
     let snapshot = app.datastore.snapshot();
-    match face.shows_written() {
-        true => snapshot.stamp_of_written(Store::Config, path),
-        false => snapshot.stamp(Store::Config, path),
+    if face.shows_written() {
+        snapshot.stamp_of_written(Store::Config, path)
+    } else {
+        snapshot.stamp(Store::Config, path)
     }
 }
 
