@@ -89,14 +89,12 @@ fn main() -> ExitCode {
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "coeus", &mut text);
-            cli::print(&text).map_err(|failure| failure.to_string())
+            show(&text)
         }
         Command::Man => {
             let mut text = Vec::new();
             let rendered = clap_mangen::Man::new(Cli::command()).render(&mut text);
-            rendered
-                .map_err(|error| error.to_string())
-                .and_then(|()| cli::print(&text).map_err(|failure| failure.to_string()))
+            rendered.map_err(|error| error.to_string()).and_then(|()| show(&text))
         }
     };
     match outcome {
@@ -108,8 +106,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn show(text: &str) -> Result<(), String> {
-    cli::print(text.as_bytes()).map_err(|failure| failure.to_string())
+fn show(text: impl AsRef<[u8]>) -> Result<(), String> {
+    cli::print(text).map_err(|failure| failure.to_string())
 }
 
 fn serve(options: ServeOptions) -> Result<(), String> {
@@ -153,5 +151,5 @@ fn flows(data_dir: &std::path::Path, switch: Option<&str>) -> Result<(), String>
             text += &format!("# switch {dpid}\n{}", golden::print(&tables));
         }
     }
-    cli::print(&text).map_err(|failure| failure.to_string())
+    show(&text)
 }

@@ -1,54 +1,31 @@
 //! The commands against a running controller, over TLS with the certificate that it made.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::{BufRead, BufReader, Write};
+#[path = "support/program.rs"]
+mod program;
+
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+
+use program::Program;
 
 const POD: &str = "pod:coe/pods=00000000-0000-4000-8000-000000000001";
 const BODY: &str = r#"{"pod:pods":[{"uid":"00000000-0000-4000-8000-000000000001","name":"web","network-NS":"blue",
     "host-ip-address":"192.0.2.1","interface":[{"uid":"00000000-0000-4000-8000-000000000001","ip-address":"10.1.1.2"}]}]}"#;
 
 struct Controller {
-    child: Child,
+    _program: Program,
     server: String,
     folder: tempfile::TempDir,
-}
-
-impl Drop for Controller {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Controller {
     fn start() -> Controller {
         let folder = tempfile::tempdir().unwrap();
-        let any = "127.0.0.1:0";
-        let mut child = Command::new(env!("CARGO_BIN_EXE_coeus"))
-            .args([
-                "serve",
-                "--restconf",
-                any,
-                "--openflow",
-                any,
-                "--ovsdb",
-                any,
-                "--log",
-                "error",
-                "--data-dir",
-            ])
-            .arg(folder.path())
-            .env("COEUS_ADMIN_PASSWORD", "secret")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.strip_prefix("ready: RESTCONF on ").and_then(|rest| rest.split([',', ' ']).next());
-        let server = address.unwrap_or_else(|| panic!("not ready: {line:?}")).to_owned();
-        Controller { child, server, folder }
+        let program = Program::start(folder.path(), &[]);
+        let server = program.address("RESTCONF on ").to_owned();
+        Controller { _program: program, server, folder }
     }
 
     /// Exit code, standard output and standard error of a command.

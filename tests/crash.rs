@@ -1,45 +1,26 @@
 //! The program is killed while clients write: what was acknowledged is there, and nothing is there by half.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::{BufRead, BufReader, Read, Write};
+#[path = "support/program.rs"]
+mod program;
+
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
+use program::Program;
 
 const WRITERS: u64 = 50;
 const ROUNDS: u64 = 100;
 
-struct Running {
-    child: Child,
-    address: String,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn start(folder: &std::path::Path) -> Running {
-    let any = "127.0.0.1:0";
-    let mut child = Command::new(env!("CARGO_BIN_EXE_coeus"))
-        .args(["serve", "--restconf", any, "--restconf-plain", any, "--openflow", any, "--ovsdb", any])
-        .args(["--log", "error", "--data-dir"])
-        .arg(folder)
-        .env("COEUS_ADMIN_PASSWORD", "secret")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address =
-        line.split_once(" and http://").and_then(|(_, rest)| rest.split(',').next()).map(str::to_owned);
-    Running { child, address: address.unwrap_or_else(|| panic!("not ready: {line:?}")) }
+/// The program on a folder, and where it speaks plain HTTP.
+fn start(folder: &std::path::Path) -> (Program, String) {
+    let program = Program::start(folder, &["--restconf-plain", "127.0.0.1:0"]);
+    let address = program.address(" and http://").to_owned();
+    (program, address)
 }
 
 /// Status and body, or nothing when the server is gone.
@@ -77,7 +58,7 @@ fn acknowledged_writes_survive_kill_9() {
     let attempted: Arc<Vec<AtomicU64>> = Arc::new((0..WRITERS).map(|_| AtomicU64::new(0)).collect());
     let mut total = 0;
     for round in 0..ROUNDS {
-        let mut running = start(folder.path());
+        let (mut program, address) = start(folder.path());
         for writer in 0..WRITERS {
             let (low, high) = (
                 acknowledged[writer as usize].load(Ordering::SeqCst),
@@ -86,7 +67,7 @@ fn acknowledged_writes_survive_kill_9() {
             if low == 0 {
                 continue;
             }
-            let (status, text) = send(&running.address, "GET", &path(writer), "").unwrap();
+            let (status, text) = send(&address, "GET", &path(writer), "").unwrap();
             assert_eq!(status, 200, "round {round}: pod {writer} was acknowledged and is gone");
             let pod: serde_json::Value = serde_json::from_str(&text).unwrap();
             let name: u64 = pod["pod:pods"][0]["name"].as_str().unwrap().parse().unwrap();
@@ -100,7 +81,7 @@ fn acknowledged_writes_survive_kill_9() {
         let stop = Arc::new(AtomicBool::new(false));
         let threads: Vec<_> = (0..WRITERS)
             .map(|writer| {
-                let (stop, address) = (stop.clone(), running.address.clone());
+                let (stop, address) = (stop.clone(), address.clone());
                 let (acknowledged, attempted) = (acknowledged.clone(), attempted.clone());
                 std::thread::spawn(move || {
                     while !stop.load(Ordering::SeqCst) {
@@ -117,8 +98,8 @@ fn acknowledged_writes_survive_kill_9() {
             })
             .collect();
         std::thread::sleep(Duration::from_millis(20 + round * 37 % 150));
-        running.child.kill().unwrap(); // SIGKILL
-        running.child.wait().unwrap();
+        program.child.kill().unwrap(); // SIGKILL
+        program.child.wait().unwrap();
         stop.store(true, Ordering::SeqCst);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         total = acknowledged.iter().map(|count| count.load(Ordering::SeqCst)).sum();

@@ -69,6 +69,34 @@ pub enum Operation {
     Move,
 }
 
+impl Operation {
+    const ALL: [Operation; 6] = [
+        Operation::Create,
+        Operation::Replace,
+        Operation::Merge,
+        Operation::Delete,
+        Operation::Remove,
+        Operation::Move,
+    ];
+
+    /// As in a YANG Patch, and in the journal.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Create => "create",
+            Operation::Replace => "replace",
+            Operation::Merge => "merge",
+            Operation::Delete => "delete",
+            Operation::Remove => "remove",
+            Operation::Move => "move",
+        }
+    }
+
+    /// The way back.
+    pub fn named(name: &str) -> Option<Operation> {
+        Operation::ALL.into_iter().find(|operation| operation.name() == name)
+    }
+}
+
 /// One edit of a transaction. `node` is given for create, replace and merge.
 #[derive(Clone, Debug)]
 pub struct Edit {

@@ -5,22 +5,12 @@ use serde_json::{Value, json};
 use crate::datastore::{Edit, Operation, Store};
 use crate::schema::{DataPath, Position, Schema, json as yang_json};
 
-const OPERATIONS: [(Operation, &str); 6] = [
-    (Operation::Create, "create"),
-    (Operation::Replace, "replace"),
-    (Operation::Merge, "merge"),
-    (Operation::Delete, "delete"),
-    (Operation::Remove, "remove"),
-    (Operation::Move, "move"),
-];
-
 /// Edits as made by [`crate::datastore::edits_between`]: what is moved goes to the end of its list.
 pub fn yang_patch(schema: &Schema, name: &str, edits: &[Edit]) -> Value {
     let edit = |(number, edit): (usize, &Edit)| {
-        let operation = OPERATIONS.iter().find(|(known, _)| *known == edit.operation);
         let mut out = json!({
             "edit-id": (number + 1).to_string(),
-            "operation": operation.map_or("", |(_, name)| name),
+            "operation": edit.operation.name(),
             "target": format!("/{}", edit.path.to_rfc8040(schema)),
         });
         if let Some(node) = &edit.node {
@@ -51,8 +41,8 @@ fn read(schema: &Schema, edit: &Value) -> Result<Edit, String> {
     let target = text("target");
     let path = DataPath::parse_rfc8040(schema, target.trim_start_matches('/'))
         .map_err(|error| format!("{target}: {error}"))?;
-    let operation = OPERATIONS.iter().find(|(_, name)| *name == text("operation"));
-    let (operation, _) = operation.ok_or_else(|| format!("{target}: no operation"))?;
+    let operation = Operation::named(text("operation"));
+    let operation = operation.ok_or_else(|| format!("{target}: no operation"))?;
     let node = match edit.get("value") {
         Some(value) => {
             let value = value.to_string();
@@ -62,5 +52,5 @@ fn read(schema: &Schema, edit: &Value) -> Result<Edit, String> {
         None => None,
     };
     let position = edit.get("where").map(|_| Position::Last);
-    Ok(Edit { position, ..Edit::new(Store::Config, *operation, path, node) })
+    Ok(Edit { position, ..Edit::new(Store::Config, operation, path, node) })
 }

@@ -77,22 +77,16 @@ impl DataPath {
 
     /// As the resource identifier of RFC 8040, without a leading slash: `pod:coe/pods=…/interface=…`.
     pub fn to_rfc8040(&self, schema: &Schema) -> String {
-        let mut text = String::new();
-        for (at, step) in self.steps.iter().enumerate() {
-            if at > 0 {
-                text.push('/');
-            }
-            self.push_name(schema, at, &mut text);
-            for (position, value) in step.key.iter().flat_map(|key| key.values()).enumerate() {
-                text.push(if position == 0 { '=' } else { ',' });
-                uri::percent_encode(&lexical::key_text(schema, step.node, position, value), &mut text);
-            }
-        }
-        text
+        self.written(schema, '=', ',')
     }
 
     /// As OpenDaylight's older root spells it, without a leading slash: `pod:coe/pods/…/interface/…`.
     pub fn to_legacy(&self, schema: &Schema) -> String {
+        self.written(schema, '/', '/')
+    }
+
+    /// The steps with a slash between them; what stands before the first value of a key, and between its values.
+    fn written(&self, schema: &Schema, before_key: char, between: char) -> String {
         let mut text = String::new();
         for (at, step) in self.steps.iter().enumerate() {
             if at > 0 {
@@ -100,7 +94,7 @@ impl DataPath {
             }
             self.push_name(schema, at, &mut text);
             for (position, value) in step.key.iter().flat_map(|key| key.values()).enumerate() {
-                text.push('/');
+                text.push(if position == 0 { before_key } else { between });
                 uri::percent_encode(&lexical::key_text(schema, step.node, position, value), &mut text);
             }
         }

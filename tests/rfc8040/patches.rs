@@ -15,16 +15,6 @@ fn step(name: &str) -> Value {
     json!({"lab:step": [{"name": name}]})
 }
 
-fn order(server: &Server) -> Vec<String> {
-    let body = server.send("GET", &format!("{LAB}/step"), "").json();
-    body["lab:step"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| entry["name"].as_str().unwrap().to_owned())
-        .collect()
-}
-
 #[test]
 fn rfc8072_2_5_every_operation_does_what_its_name_says() {
     let server = Server::lab();
@@ -68,7 +58,7 @@ fn rfc8072_2_5_every_operation_does_what_its_name_says() {
         server.send("GET", &format!("{LAB}/item"), "").json(),
         json!({"lab:item": [{"name": "a", "value": 2, "note": "n"}]})
     );
-    assert_eq!(order(&server), ["x", "y", "z"]);
+    assert_eq!(server.order(), ["x", "y", "z"]);
     let done = patch(
         &server,
         &format!("{LAB}/item=a"),

@@ -129,6 +129,13 @@ impl Server {
         Server { address, datastore: started.handle, readers, _runtime: runtime }
     }
 
+    /// The names of the entries of `lab`'s list that the user orders, in their order.
+    pub fn order(&self) -> Vec<String> {
+        let body = self.send("GET", "/rests/data/lab:lab/step", "").json();
+        let name = |entry: &serde_json::Value| entry["name"].as_str().unwrap().to_owned();
+        body["lab:step"].as_array().unwrap().iter().map(name).collect()
+    }
+
     /// Sends a request with login and JSON content type.
     pub fn send(&self, method: &str, path: &str, body: &str) -> Answer {
         let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };

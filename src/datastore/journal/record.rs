@@ -56,15 +56,6 @@ struct EditLine<'a> {
     position: Option<(String, Option<String>)>,
 }
 
-const OPERATIONS: [(Operation, &str); 6] = [
-    (Operation::Create, "create"),
-    (Operation::Replace, "replace"),
-    (Operation::Merge, "merge"),
-    (Operation::Delete, "delete"),
-    (Operation::Remove, "remove"),
-    (Operation::Move, "move"),
-];
-
 impl Record {
     /// The record as one JSON object, written in one go: a thousand pods are one record.
     pub fn to_bytes(&self, schema: &Schema) -> Vec<u8> {
@@ -75,9 +66,8 @@ impl Record {
         for (number, edit) in self.edits.iter().enumerate() {
             out.extend_from_slice(if number == 0 { b"{\"store\":" } else { b",{\"store\":" });
             put_json(&mut out, if edit.store == Store::Config { "config" } else { "operational" });
-            let op = OPERATIONS.iter().find(|(known, _)| *known == edit.operation);
             out.extend_from_slice(b",\"op\":");
-            put_json(&mut out, op.map_or("", |(_, name)| name));
+            put_json(&mut out, edit.operation.name());
             out.extend_from_slice(b",\"path\":");
             put_json(&mut out, &edit.path.to_rfc8040(schema));
             if let Some(node) = &edit.node {
@@ -116,8 +106,7 @@ impl Record {
                 ),
                 None => None,
             };
-            let operation =
-                OPERATIONS.iter().find(|(_, name)| *name == edit.op).map(|(operation, _)| *operation);
+            let operation = Operation::named(&edit.op);
             let operation = operation.ok_or_else(|| wrong(format!("operation {:?}", edit.op)))?;
             let store = if edit.store == "config" { Store::Config } else { Store::Operational };
             let position =

@@ -10,7 +10,7 @@ use super::super::lexical::{key_text, parse_value};
 use super::super::path::DataPath;
 use super::super::rules::{Rule, RuleKind};
 use super::super::tree::NodeRef;
-use super::super::xpath::{Eval, Expr, Lookup, Place, Read, check};
+use super::super::xpath::{Expr, Lookup, Place, Read, check};
 use super::{ValidationErrorKind, Validator};
 
 impl<'a> Validator<'a> {
@@ -55,25 +55,13 @@ impl<'a> Validator<'a> {
             }
             _ => place,
         };
-        let eval = Eval {
-            schema: self.schema,
-            defaults: &self.rules.defaults,
-            module: node.module,
-            current: context,
-            nested: 0,
-        };
+        let eval = self.eval(node.module, context);
         check(&eval, &rule.expr)
     }
 
     /// A condition of a choice, whose context is the node around it.
     pub(super) fn choice_when(&self, around: &Place<'a>, choice: &Choice, expr: &Expr) -> bool {
-        let eval = Eval {
-            schema: self.schema,
-            defaults: &self.rules.defaults,
-            module: choice.module,
-            current: around,
-            nested: 0,
-        };
+        let eval = self.eval(choice.module, around);
         check(&eval, expr)
     }
 

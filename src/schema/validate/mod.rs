@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 use super::data::{Fields, Node};
 use super::diff::Difference;
-use super::ir::{Kind, Schema, SchemaId};
+use super::ir::{Kind, ModuleId, Schema, SchemaId};
 use super::lexical;
 use super::path::DataPath;
 use super::rules::{RuleKind, Rules};
 use super::tree::{NodeRef, excludes};
 use super::value::Value;
-use super::xpath::{Frame, Place};
+use super::xpath::{Eval, Frame, Place};
 
 pub use error::{ValidationError, ValidationErrorKind};
 pub use index::Index;
@@ -83,6 +83,11 @@ struct Validator<'a> {
 }
 
 impl<'a> Validator<'a> {
+    /// An expression of a module, in a context.
+    fn eval<'e>(&self, module: ModuleId, current: &'e Place<'a>) -> Eval<'e, 'a> {
+        Eval { schema: self.schema, defaults: &self.rules.defaults, module, current, nested: 0 }
+    }
+
     fn new(
         schema: &'a Schema,
         root: &'a Arc<Fields>,

@@ -11,7 +11,7 @@ use super::super::rules::Reference;
 use super::super::select::default_in_use;
 use super::super::tree::get_ref;
 use super::super::value::Value;
-use super::super::xpath::{Eval, Path, Place};
+use super::super::xpath::{Path, Place};
 use super::{MOST_ERRORS, ValidationErrorKind, Validator};
 
 impl<'a> Validator<'a> {
@@ -63,13 +63,7 @@ impl<'a> Validator<'a> {
         let module = self.schema.node(id).module;
         let target = path.target().filter(|target| self.rules.indexed.contains(target));
         let Some(target) = target.filter(|_| path.is_plain()) else {
-            let eval = Eval {
-                schema: self.schema,
-                defaults: &self.rules.defaults,
-                module,
-                current: place,
-                nested: 0,
-            };
+            let eval = self.eval(module, place);
             return eval.leads_to(path, value);
         };
         let depth = usize::from(self.schema.node(id).depth) + 1;
@@ -80,13 +74,7 @@ impl<'a> Validator<'a> {
         });
         found || {
             let by_default = self.rules.defaults.get(&target) == Some(value);
-            let eval = Eval {
-                schema: self.schema,
-                defaults: &self.rules.defaults,
-                module,
-                current: place,
-                nested: 0,
-            };
+            let eval = self.eval(module, place);
             by_default && eval.leads_to(path, value)
         }
     }
