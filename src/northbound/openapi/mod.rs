@@ -1,4 +1,4 @@
-//! The RESTCONF interface as an OpenAPI 3.1 document, made of the loaded models: every container, list, list entry and RPC,
+//! The RESTCONF interface as an OpenAPI 3.1 document, made of the loaded models: every container, list, list entry, RPC and action,
 //! with types, patterns, ranges and keys. A pure function; who serves it decides which RPCs there are.
 
 mod paths;
@@ -14,14 +14,16 @@ use crate::schema::{Schema, SchemaId};
 /// The media type of bodies.
 const MEDIA: &str = "application/yang-data+json";
 
-/// The document. `rpcs` are those that can be invoked.
-pub fn document(schema: &Schema, rpcs: &[SchemaId]) -> Value {
+/// The document. `operations` are the RPCs and actions that can be invoked.
+pub fn document(schema: &Schema, operations: &[SchemaId]) -> Value {
     let mut paths = Map::new();
+    let (actions, rpcs): (Vec<SchemaId>, Vec<SchemaId>) =
+        operations.iter().partition(|id| schema.node(**id).parent.is_some());
     for id in &schema.roots {
-        paths::data(schema, *id, &mut paths);
+        paths::data(schema, &actions, *id, &mut paths);
     }
     for id in rpcs {
-        paths::rpc(schema, *id, &mut paths);
+        paths::rpc(schema, id, &mut paths);
     }
     json!({
         "openapi": "3.1.0",
@@ -34,7 +36,7 @@ pub fn document(schema: &Schema, rpcs: &[SchemaId]) -> Value {
         "security": [{"basic": []}],
         "paths": paths,
         "components": {
-            "schemas": schemas::all(schema, rpcs),
+            "schemas": schemas::all(schema, operations),
             "parameters": parameters(),
             "responses": responses(),
             "securitySchemes": {"basic": {"type": "http", "scheme": "basic"}},

@@ -13,14 +13,20 @@ struct Place {
     parameters: Vec<Value>,
 }
 
-/// The resources of a top-level node and all below it.
-pub fn data(schema: &Schema, root: SchemaId, paths: &mut Map<String, Value>) {
+/// The resources of a top-level node and all below it, and these actions on them.
+pub fn data(schema: &Schema, actions: &[SchemaId], root: SchemaId, paths: &mut Map<String, Value>) {
     let top = Place { path: "/rests/data".into(), parameters: Vec::new() };
-    below(schema, root, &top, paths);
+    below(schema, actions, root, &top, paths);
 }
 
 /// An RPC.
 pub fn rpc(schema: &Schema, id: SchemaId, paths: &mut Map<String, Value>) {
+    let path = format!("/rests/operations/{}", member(schema, id));
+    paths.insert(path, json!({ "post": call(schema, id) }));
+}
+
+/// How an RPC or action is invoked.
+fn call(schema: &Schema, id: SchemaId) -> Value {
     let node = schema.node(id);
     let module = &schema.module(node.module).name;
     let framed = |part: &str, id: Option<SchemaId>| {
@@ -39,16 +45,16 @@ pub fn rpc(schema: &Schema, id: SchemaId, paths: &mut Map<String, Value>) {
     if let Some(description) = &node.description {
         operation["description"] = json!(&**description);
     }
-    paths.insert(format!("/rests/operations/{module}:{}", node.name), json!({ "post": operation }));
+    operation
 }
 
-fn below(schema: &Schema, id: SchemaId, above: &Place, paths: &mut Map<String, Value>) {
+fn below(schema: &Schema, actions: &[SchemaId], id: SchemaId, above: &Place, paths: &mut Map<String, Value>) {
     let node = schema.node(id);
     let mut place = above.clone();
     place.path = format!("{}/{}", above.path, member(schema, id));
     match &node.kind {
         Kind::Container { .. } => {
-            let methods = if node.config { &["get", "put", "patch", "delete"][..] } else { &["get"] };
+            let methods = if node.config { WRITABLE } else { &["get"] };
             insert(schema, id, &place, "", methods, paths);
         }
         Kind::List { keys, .. } => {
@@ -70,14 +76,44 @@ fn below(schema: &Schema, id: SchemaId, above: &Place, paths: &mut Map<String, V
                 names.push(format!("{{{parameter}}}"));
             }
             place.path = format!("{}={}", place.path, names.join(","));
-            let methods = if node.config { &["get", "put", "patch", "delete"][..] } else { &["get"] };
+            let methods = if node.config { WRITABLE } else { &["get"] };
             insert(schema, id, &place, "", methods, paths);
         }
         _ => return,
     }
-    for child in &node.children {
-        below(schema, *child, &place, paths);
+    for id in actions.iter().filter(|action| schema.node(**action).parent == Some(id)) {
+        let mut item = json!({ "post": call(schema, *id) });
+        if !place.parameters.is_empty() {
+            item["parameters"] = json!(place.parameters);
+        }
+        paths.insert(format!("{}/{}", place.path, member(schema, *id)), item);
     }
+    for child in &node.children {
+        below(schema, actions, *child, &place, paths);
+    }
+}
+
+/// What can be done with a container or list entry of configuration.
+const WRITABLE: &[&str] = &["get", "post", "put", "patch", "delete"];
+
+/// What can be created in a data resource with POST: one of its children (RFC 8040 section 4.4.1).
+fn children(schema: &Schema, id: SchemaId) -> Vec<Value> {
+    let node = schema.node(id);
+    let keys = if let Kind::List { keys, .. } = &node.kind { &keys[..] } else { &[] };
+    let config = |child: &&SchemaId| schema.node(**child).config && !keys.contains(child);
+    let one = |child: &SchemaId| {
+        let node = schema.node(*child);
+        let name = format!("{}:{}", schema.module(node.module).name, node.name);
+        let mut value = value(schema, *child);
+        if matches!(node.kind, Kind::List { .. }) {
+            value["minItems"] = json!(1);
+            value["maxItems"] = json!(1);
+        }
+        json!({
+            "type": "object", "required": [&name], "properties": {&name: value}, "additionalProperties": false,
+        })
+    };
+    node.children.iter().filter(config).map(one).collect()
 }
 
 fn insert(
@@ -111,6 +147,16 @@ fn insert(
                 let names = ["content", "depth", "fields", "with-defaults"];
                 operation["parameters"] = json!(names.map(|name| reference("parameters", name)));
                 answers(&[("200", json!({"description": "The data.", "content": content}))])
+            }
+            "post" => {
+                let children = children(schema, id);
+                if children.is_empty() {
+                    continue;
+                }
+                let content = json!({ MEDIA: {"schema": {"oneOf": children}} });
+                operation["requestBody"] = json!({"required": true, "content": content});
+                let location = json!({"Location": {"schema": {"type": "string"}}});
+                answers(&[("201", json!({"description": "Created in it.", "headers": location}))])
             }
             "put" => {
                 operation["requestBody"] = json!({"required": true, "content": content});

@@ -6,10 +6,11 @@ use super::{reference, types};
 use crate::schema::{Kind, Schema, SchemaId};
 
 /// All components, `errors` (RFC 8040 section 7.1) among them.
-pub fn all(schema: &Schema, rpcs: &[SchemaId]) -> Value {
+pub fn all(schema: &Schema, operations: &[SchemaId]) -> Value {
     let mut found = Map::new();
     let mut waiting: Vec<SchemaId> = schema.roots.clone();
-    waiting.extend(rpcs.iter().flat_map(|rpc| schema.input(*rpc).into_iter().chain(schema.output(*rpc))));
+    let parts = |id: &SchemaId| schema.input(*id).into_iter().chain(schema.output(*id));
+    waiting.extend(operations.iter().flat_map(parts));
     while let Some(id) = waiting.pop() {
         let node = schema.node(id);
         if is_object(&node.kind) {

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::document;
-use crate::schema::builtin;
+use crate::schema::{Schema, builtin, load_with};
 
 fn whole() -> Value {
     document(builtin(), &builtin().rpcs)
@@ -68,10 +68,30 @@ fn types_keys_and_methods_come_over() {
     assert_eq!(interface["properties"]["network-type"]["enum"][0], "FLAT");
     assert_eq!(interface["properties"]["segmentation-id"]["maximum"], u32::MAX);
     let entry = &document["paths"]["/rests/data/pod:coe/pods={pods-uid-1}"];
-    assert!(["get", "put", "patch", "delete"].iter().all(|method| entry[method].is_object()));
+    assert!(["get", "post", "put", "patch", "delete"].iter().all(|method| entry[method].is_object()));
     let state = &document["paths"]["/rests/data/ietf-interfaces:interfaces-state"];
     assert!(state["get"].is_object() && state["put"].is_null());
     let augmented = &document["components"]["schemas"]["ietf-interfaces.interfaces.interface"]["properties"];
     assert!(augmented["odl-interface:parent-interface"].is_object());
     assert_eq!(document["security"][0]["basic"], serde_json::json!([]));
+}
+
+#[test]
+fn children_can_be_posted_and_actions_invoked() {
+    let document = whole();
+    let post = &document["paths"]["/rests/data/pod:coe"]["post"];
+    let choices = post["requestBody"]["content"]["application/yang-data+json"]["schema"]["oneOf"].as_array();
+    let pods = choices.unwrap().iter().find(|choice| choice["required"][0] == "pod:pods").unwrap();
+    assert_eq!(pods["properties"]["pod:pods"]["maxItems"], 1);
+    assert!(post["responses"]["201"]["headers"]["Location"].is_object());
+    let entry = &document["paths"]["/rests/data/pod:coe/pods={pods-uid-1}"]["post"];
+    assert!(!entry["requestBody"].to_string().contains("pod:uid"), "a key comes with its entry");
+
+    let text = include_str!("../../schema/testing/lab.yang");
+    let lab: &'static Schema = load_with(&[("lab", text)]).unwrap();
+    let document = super::document(lab, &lab.actions);
+    let action = &document["paths"]["/rests/data/lab:lab/item={item-name-1}/reset"];
+    assert_eq!(action["parameters"][0]["name"], "item-name-1");
+    let input = action["post"]["requestBody"]["content"]["application/yang-data+json"]["schema"].clone();
+    assert!(input["properties"]["lab:input"]["$ref"].is_string(), "{input}");
 }

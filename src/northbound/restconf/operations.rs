@@ -45,6 +45,11 @@ impl Operations {
         self.handlers.insert(operation, Arc::new(move |call| Box::pin(handler(call))));
     }
 
+    /// All RPCs and actions that are carried out.
+    pub fn all(&self) -> impl Iterator<Item = SchemaId> + '_ {
+        self.handlers.keys().copied()
+    }
+
     /// The RPCs among them.
     pub fn rpcs<'a>(&'a self, schema: &'a Schema) -> impl Iterator<Item = SchemaId> + 'a {
         self.handlers.keys().copied().filter(|id| schema.node(*id).parent.is_none())

@@ -63,8 +63,8 @@ pub fn target<'a>(app: &App, path: &'a str) -> Result<Target<'a>, Problems> {
         }
         "/openapi.json" => {
             let schema = app.datastore.snapshot().schema;
-            let rpcs: Vec<_> = app.operations.rpcs(schema).collect();
-            Ok(Target::Json(crate::northbound::openapi::document(schema, &rpcs)))
+            let operations: Vec<_> = app.operations.all().collect();
+            Ok(Target::Json(crate::northbound::openapi::document(schema, &operations)))
         }
         "/restconf/modules" => Ok(Target::Json(discovery::modules(app.datastore.snapshot().schema))),
         _ => {
