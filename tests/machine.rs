@@ -199,6 +199,16 @@ fn flows_lead_to_pods_and_pods_to_flows() {
     let caused = call(&server, "coeus-explain:object", json!({"path": format!("pod:coe/pods={P1}")}));
     assert!(caused["line"].to_string().contains("dl_dst=0a:00:00:00:01:10"), "{caused}");
     assert!(!caused["line"].to_string().contains("dl_dst=0a:00:00:00:01:11"), "{caused}");
+    // What is derived from several pods: an ELAN and a VPN with all that is in them.
+    for (path, flow) in [
+        ("elan:elan-instances/elan-instance=192.168.56.11%3Ablue", "table=51"),
+        ("l3vpn:vpn-instances/vpn-instance=blue", "table=21"),
+    ] {
+        let caused = call(&server, "coeus-explain:object", json!({ "path": path }));
+        let lines = caused["line"].to_string();
+        assert!(lines.contains(flow) && lines.contains("0a:00:00:00:01:10"), "{path}: {caused}");
+        assert!(lines.contains("0a:00:00:00:01:11"), "{path}: {caused}");
+    }
     let (status, body) = refused(&server, "coeus-explain:flow", json!({}));
     assert!(status == 400 && body.contains("nothing to look for"), "{status} {body}");
 }

@@ -76,6 +76,11 @@ impl Engine {
         self.workshop.output(key)
     }
 
+    /// Everything that is rendered now, by key.
+    pub(super) fn outputs(&self) -> impl Iterator<Item = (&Key, &[Item])> {
+        self.workshop.outputs()
+    }
+
     /// Where a pod is configured.
     pub(super) fn pod_path(&self, uid: &Text) -> DataPath {
         self.reader.pod_path(uid)

@@ -63,17 +63,65 @@ impl Engine {
         pods.iter().map(|pod| self.pod_path(pod)).collect()
     }
 
-    /// Everything a pod causes, as things that are added. `None`: the path names no pod.
+    /// Everything an object causes, as things that are added: a pod, or something that is derived, such as an ELAN instance, a VPN
+    /// instance or an interface. `None`: the path names no such object.
     pub fn caused_by(&self, path: &DataPath) -> Option<Plan> {
-        let model = self.model();
-        let pod = model.pods().find(|uid| self.pod_path(uid) == *path)?.clone();
-        let interfaces = model.interfaces().map(|interface| &interface.id).filter(|id| id.pod == pod);
-        let keys = interfaces.cloned().map(Key::Interface).chain([Key::Pod(pod.clone())]);
+        let keys = self.keys_of_pod(path).or_else(|| self.keys_deriving(path))?;
         let mut difference = Difference::default();
         for key in keys {
             difference.exchange(&[], &mut self.output(&key).to_vec());
         }
         Some(Plan::new(&difference.finish()))
+    }
+
+    fn keys_of_pod(&self, path: &DataPath) -> Option<Vec<Key>> {
+        let model = self.model();
+        let pod = model.pods().find(|uid| self.pod_path(uid) == *path)?.clone();
+        let interfaces = model.interfaces().map(|interface| &interface.id).filter(|id| id.pod == pod);
+        Some(interfaces.cloned().map(Key::Interface).chain([Key::Pod(pod.clone())]).collect())
+    }
+
+    /// What derives the node at a path, and all that stands for the same object.
+    fn keys_deriving(&self, path: &DataPath) -> Option<Vec<Key>> {
+        let is_there = |item: &Item| match item {
+            Item::Node(node) => {
+                Some(node.place().node) == path.last_node() && node.steps()[..] == path.steps[..]
+            }
+            _ => false,
+        };
+        let derives = |items: &[Item]| items.iter().any(is_there);
+        let (key, _) = self.outputs().find(|(_, items)| derives(items))?;
+        let model = self.model();
+        let same = |of: fn(&Key) -> Option<&Arc<str>>, name: &Arc<str>| -> Vec<Key> {
+            self.outputs().map(|(key, _)| key).filter(|key| of(key) == Some(name)).cloned().collect()
+        };
+        let mut keys: Vec<Key> = match key {
+            Key::Elan(name) => same(elan_of, name),
+            Key::Vpn(name) => same(vpn_of, name),
+            other => vec![other.clone()],
+        };
+        let inside: Vec<&InterfaceId> = match key {
+            Key::Elan(name) => model.elan(name).into_iter().flat_map(|elan| elan.interfaces.keys()).collect(),
+            Key::Vpn(name) => model.vpn(name).into_iter().flat_map(|vpn| &vpn.interfaces).collect(),
+            _ => Vec::new(),
+        };
+        keys.extend(inside.into_iter().cloned().map(Key::Interface));
+        Some(keys)
+    }
+}
+
+fn elan_of(key: &Key) -> Option<&Arc<str>> {
+    match key {
+        Key::Elan(name) | Key::ElanOnSwitch(name, _) => Some(name),
+        Key::Chunk(chunk) => Some(&chunk.elan),
+        _ => None,
+    }
+}
+
+fn vpn_of(key: &Key) -> Option<&Arc<str>> {
+    match key {
+        Key::Vpn(name) | Key::VpnOnSwitch(name, _) | Key::Gateway(name, _) => Some(name),
+        _ => None,
     }
 }
 

@@ -58,6 +58,11 @@ impl Workshop {
         self.outputs.get(key).map(|items| &items[..]).unwrap_or_default()
     }
 
+    /// Everything that is rendered now, by key.
+    pub fn outputs(&self) -> impl Iterator<Item = (&Key, &[Item])> {
+        self.outputs.iter().map(|(key, items)| (key, &items[..]))
+    }
+
     /// What every switch should hold.
     pub fn tables(&self) -> BTreeMap<Dpid, SwitchTables> {
         tables(self.items())
