@@ -92,7 +92,7 @@ impl Engine {
         let derives = |items: &[Item]| items.iter().any(is_there);
         let (key, _) = self.outputs().find(|(_, items)| derives(items))?;
         let model = self.model();
-        let same = |of: fn(&Key) -> Option<&Arc<str>>, name: &Arc<str>| -> Vec<Key> {
+        let same = |of: fn(&Key) -> Option<&Text>, name: &Text| -> Vec<Key> {
             self.outputs().map(|(key, _)| key).filter(|key| of(key) == Some(name)).cloned().collect()
         };
         let mut keys: Vec<Key> = match key {
@@ -110,7 +110,7 @@ impl Engine {
     }
 }
 
-fn elan_of(key: &Key) -> Option<&Arc<str>> {
+fn elan_of(key: &Key) -> Option<&Text> {
     match key {
         Key::Elan(name) | Key::ElanOnSwitch(name, _) => Some(name),
         Key::Chunk(chunk) => Some(&chunk.elan),
@@ -118,7 +118,7 @@ fn elan_of(key: &Key) -> Option<&Arc<str>> {
     }
 }
 
-fn vpn_of(key: &Key) -> Option<&Arc<str>> {
+fn vpn_of(key: &Key) -> Option<&Text> {
     match key {
         Key::Vpn(name) | Key::VpnOnSwitch(name, _) | Key::Gateway(name, _) => Some(name),
         _ => None,
