@@ -25,7 +25,7 @@ pub enum Failure {
 pub const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  failed; also a finding of `doctor` that needs somebody
+  1  failed; also a finding of `doctor` that needs somebody, and a packet of `trace` that does not get there
   2  the command line is wrong
   3  there is no such object
   4  refused: invalid, in conflict, or a precondition does not hold

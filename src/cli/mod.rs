@@ -9,6 +9,7 @@ mod nouns;
 mod output;
 mod plan;
 mod table;
+mod trace;
 mod verbs;
 mod wait;
 mod watch;
@@ -119,6 +120,8 @@ pub enum Command {
         #[arg(short, long, global = true, value_enum, default_value = "table")]
         output: Format,
     },
+    /// Show what becomes of a packet that a pod sends: table by table, with the configuration behind each flow
+    Trace(trace::Trace),
     /// Look for what is wrong, and say what to do about it
     Doctor {
         #[arg(short, long, value_enum, default_value = "table")]
@@ -155,6 +158,7 @@ pub fn run(connection: &Connection, command: &Command) -> Result<(), Failure> {
         Command::Candidate { what } => candidate::candidate(&client, what),
         Command::Plan { write, output } => plan::plan(&client, write, *output),
         Command::Explain { what, output } => plan::explain(&client, what, *output),
+        Command::Trace(asked) => trace::trace(&client, asked),
         Command::Doctor { output } => doctor::doctor(&client, *output),
     }
 }

@@ -56,7 +56,7 @@ impl Engine {
     }
 
     /// The pods that an owner's key leads to.
-    fn paths_behind(&self, dpid: Dpid, owner: &OwnerName) -> Vec<DataPath> {
+    pub fn paths_behind(&self, dpid: Dpid, owner: &OwnerName) -> Vec<DataPath> {
         let model = self.model();
         let pods: BTreeSet<Text> =
             interfaces_of(model, dpid, owner.key()).into_iter().map(|id| id.pod).collect();

@@ -36,6 +36,7 @@ mod places;
 mod plan;
 mod recipes;
 mod rendered;
+mod trace;
 mod tunnel;
 mod vpn;
 mod workshop;
@@ -51,6 +52,7 @@ pub use ids::{POOLS, PoolRange};
 pub use key::Key;
 pub use plan::{Plan, Planned, SwitchPlan};
 pub use rendered::Rendered;
+pub use trace::{Protocol, Start, TraceError, TraceQuery};
 
 use crate::model::{Model, Touched};
 use crate::schema::Schema;

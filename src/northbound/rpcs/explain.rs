@@ -90,7 +90,7 @@ fn path(schema: &Schema, asked: &Asked) -> Result<DataPath, Problems> {
     Ok(path)
 }
 
-fn no_network() -> Problems {
+pub fn no_network() -> Problems {
     let problem = Problem::new("operation-failed", "no renderer answers; the controller is stopping");
     problem.with_status(StatusCode::SERVICE_UNAVAILABLE).into()
 }

@@ -1,4 +1,4 @@
-//! Our own RPCs: time machine, plan and explain; nodes that leave and join.
+//! Our own RPCs: time machine, plan, explain and trace; nodes that leave and join.
 
 mod behind;
 mod candidate;
@@ -6,6 +6,7 @@ mod explain;
 mod history;
 mod node;
 pub mod plan;
+mod trace;
 
 use std::future::Future;
 
@@ -33,6 +34,7 @@ pub fn register(schema: &Schema, operations: &mut Operations) {
     on(schema, operations, "coeus-explain", "impact", explain::impact);
     on(schema, operations, "coeus-node", "leave", node::leave);
     on(schema, operations, "coeus-node", "join", node::join);
+    on(schema, operations, "coeus-trace", "packet", trace::packet);
 }
 
 /// What is asked, as JSON: the input's members.

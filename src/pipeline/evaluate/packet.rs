@@ -146,6 +146,15 @@ impl Packet {
         changed.map(|field| MatchField::exact(field, self.get(field))).collect()
     }
 
+    /// What is in the frame itself, without what only this switch knows of it: what another one gets.
+    pub fn headers(&self) -> Packet {
+        let mut headers = self.clone();
+        for field in Field::all().filter(|field| is_known_here(*field)) {
+            headers.set(field, 0);
+        }
+        headers
+    }
+
     /// Fields that are not zero.
     pub fn fields(&self) -> Vec<MatchField> {
         self.changes(&Packet::new())
@@ -154,6 +163,30 @@ impl Packet {
 
 fn ones(bits: u16) -> u128 {
     if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
+}
+
+/// Ports, registers, tunnel and connection: not in the frame.
+fn is_known_here(field: Field) -> bool {
+    matches!(
+        field,
+        Field::InPort
+            | Field::NxInPort
+            | Field::Metadata
+            | Field::TunnelId
+            | Field::TunSrc
+            | Field::TunDst
+            | Field::PktMark
+            | Field::ConjId
+            | Field::CtState
+            | Field::CtZone
+            | Field::CtMark
+            | Field::CtLabel
+            | Field::CtNwProto
+            | Field::CtNwSrc
+            | Field::CtNwDst
+            | Field::CtTpSrc
+            | Field::CtTpDst
+    ) || (Field::Reg0..=Field::Reg15).contains(&field)
 }
 
 fn is_transport(field: Field) -> bool {

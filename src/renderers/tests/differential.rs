@@ -336,21 +336,6 @@ fn text(packet: &Packet) -> String {
     text
 }
 
-/// Headers alone: what the datapath sees of a packet.
-fn headers(packet: &Packet) -> Packet {
-    let mut headers = Packet::new();
-    let header = |field: &Field| {
-        let inside = format!("{field:?}");
-        !["InPort", "Metadata", "Reg", "Tun", "Ct", "Pkt", "Conj", "VlanTci"]
-            .iter()
-            .any(|prefix| inside.starts_with(prefix) || inside == "NxInPort")
-    };
-    for field in Field::all().filter(header) {
-        headers.set(field, packet.get(field));
-    }
-    headers
-}
-
 /// What we say.
 fn evaluated(packet: &Packet, tables: &Tables) -> Way {
     let walk = evaluate(packet.clone(), tables);
@@ -360,9 +345,9 @@ fn evaluated(packet: &Packet, tables: &Tables) -> Way {
         Outcome::Output { port: TUNNEL, packet } => Some(Leaves::Tunnel {
             vni: packet.get(Field::TunnelId),
             to: packet.get(Field::TunDst),
-            headers: headers(packet),
+            headers: packet.headers(),
         }),
-        Outcome::Output { port, packet } => Some(Leaves::Port(*port, headers(packet))),
+        Outcome::Output { port, packet } => Some(Leaves::Port(*port, packet.headers())),
         Outcome::Punt { max_len, .. } => Some(Leaves::Controller { max_len: *max_len }),
         // The switch tells the controller of it.
         Outcome::Drop { cause: Cause::Ttl, .. } => Some(Leaves::Controller { max_len: u16::MAX }),
@@ -378,7 +363,7 @@ fn traced(packet: &Packet, trace: &str, ports: &Ports) -> Way {
         u64::from_str_radix(cookie.trim(), 16).ok()
     });
     let actions = trace.lines().rev().find_map(|line| line.strip_prefix("Datapath actions: "));
-    let mut at = headers(packet);
+    let mut at = packet.headers();
     let mut leaves = Vec::new();
     for action in split(actions.unwrap_or_else(|| panic!("no actions in {trace}"))) {
         let (name, inside) = action.split_once('(').unwrap_or((action, ""));

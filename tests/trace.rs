@@ -1,0 +1,134 @@
+//! `coeus-trace:packet` over HTTP: two switches, a tunnel between them, and why packets do not get there.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use coeus::datastore::{Edit, Store, Transaction};
+use coeus::schema::{DataPath, builtin, json as yang_json};
+use serde_json::{Value, json};
+use support::Server;
+
+/// Two switches with their tunnel ports; blue:p1 and blue:p4 are plugged in on the first, blue:p2 and red:p3 on the second.
+fn bed() -> Server {
+    let server = Server::network();
+    let port = |name: &str, number: u8, node: u8| {
+        json!({"tp-id": format!("veth{number}"), "ovsdb:ofport": number, "ovsdb:interface-external-ids": [
+            {"external-id-key": "iface-id", "external-id-value": name},
+            {"external-id-key": "attached-mac", "external-id-value": format!("0a:00:00:00:0{node}:{number}")}]})
+    };
+    let tunnel = json!({"tp-id": "tun0", "ovsdb:ofport": 1, "ovsdb:interface-type": "ovsdb:interface-type-vxlan",
+        "ovsdb:options": [{"option": "remote_ip", "value": "flow"}, {"option": "key", "value": "flow"}]});
+    let mut nodes = Vec::new();
+    for (node, ports) in [
+        (1, vec![port("blue:p1", 10, 1), port("blue:p4", 11, 1), tunnel.clone()]),
+        (2, vec![port("blue:p2", 10, 2), port("red:p3", 11, 2), tunnel.clone()]),
+    ] {
+        nodes.push(json!({"node-id": format!("ovsdb://uuid/{node}"), "ovsdb:openvswitch-other-configs": [
+            {"other-config-key": "local_ip", "other-config-value": format!("192.168.56.1{node}")}]}));
+        nodes.push(
+            json!({"node-id": format!("ovsdb://uuid/{node}/bridge/br-int"), "ovsdb:bridge-name": "br-int",
+            "ovsdb:datapath-id": format!("00:00:00:00:00:00:00:0{node}"), "termination-point": ports}),
+        );
+    }
+    let body = json!({"network-topology:topology": [{"topology-id": "ovsdb:1", "node": nodes}]}).to_string();
+    let path =
+        DataPath::parse_rfc8040(builtin(), "network-topology:network-topology/topology=ovsdb%3A1").unwrap();
+    let node =
+        yang_json::parse_resource(builtin(), &path, body.as_bytes(), yang_json::Mode::Lenient).unwrap();
+    let edit = Edit::put(Store::Operational, path, node);
+    server.datastore.commit_blocking(Transaction::new("ovsdb", vec![edit])).unwrap();
+    for (number, name, namespace, host) in [
+        (1, "p1", "blue", 1),
+        (2, "p2", "blue", 2),
+        (3, "p3", "red", 2),
+        (4, "p4", "blue", 1),
+        (5, "p5", "blue", 1),
+    ] {
+        let uid = format!("{number}1111111-1111-4111-8111-111111111111");
+        let body = json!({"pod:pods": [{"uid": uid, "name": name, "network-NS": namespace,
+            "host-ip-address": format!("192.168.56.1{host}"),
+            "interface": [{"uid": uid, "ip-address": format!("10.11.{host}.1{number}")}]}]});
+        let answer = server.send("PUT", &format!("/rests/data/pod:coe/pods={uid}"), &body.to_string());
+        assert_eq!(answer.status, 201, "{}", answer.body);
+    }
+    server
+}
+
+fn trace(server: &Server, from: &str, to: &str, protocol: &str) -> Value {
+    let body = json!({"coeus-trace:input": {"from": from, "to": to, "protocol": protocol}}).to_string();
+    let answer = server.send("POST", "/rests/operations/coeus-trace:packet", &body);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.json()["coeus-trace:output"].clone()
+}
+
+fn tables(hop: &Value) -> Vec<u64> {
+    hop["step"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|step| step["kind"] == "table")
+        .map(|step| step["table"].as_u64().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_routed_packet_is_followed_through_the_tunnel_to_its_pod() {
+    let server = bed();
+    let found = trace(&server, "blue:p1", "p2", "tcp");
+    assert_eq!(found["verdict"], "delivered", "{found}");
+    assert_eq!((&found["from"], &found["to"]), (&json!("blue:p1"), &json!("blue:p2")));
+    let hops = found["hop"].as_array().unwrap();
+    assert_eq!(hops.len(), 2);
+    // Anti-spoofing comes before the services.
+    assert_eq!(tables(&hops[0]), [0, 208, 209, 210, 17, 19, 21, 220]);
+    assert_eq!(tables(&hops[1]), [0, 36, 21, 220]);
+    assert!(hops[1]["packet"].as_str().unwrap().contains("nw_ttl=63"), "{}", hops[1]["packet"]);
+    let route = hops[0]["step"].as_array().unwrap().iter().find(|step| step["table"] == 21).unwrap();
+    // The route is there because of p2.
+    assert_eq!(
+        (&route["name"], &route["feature"], &route["key"]),
+        (&json!("fib"), &json!("vpn"), &json!("blue:p2"))
+    );
+    assert_eq!(route["object"][0]["path"], "pod:coe/pods=21111111-1111-4111-8111-111111111111");
+    assert_eq!(route["object"][0]["author"], "admin");
+    // Nobody is connected, and that is said.
+    assert!(found["note"].to_string().contains("not connected"), "{}", found["note"]);
+}
+
+#[test]
+fn the_switch_answers_for_gateways_and_pods_and_floods_the_rest() {
+    let server = bed();
+    assert_eq!(trace(&server, "blue:p1", "10.11.1.1", "icmp")["verdict"], "answered");
+    assert_eq!(trace(&server, "blue:p1", "blue:p4", "arp")["verdict"], "answered");
+    assert_eq!(trace(&server, "blue:p1", "blue:p4", "udp")["verdict"], "delivered");
+    let unknown = trace(&server, "blue:p1", "10.11.1.99", "arp");
+    assert_eq!(unknown["verdict"], "flooded", "{unknown}");
+}
+
+#[test]
+fn what_does_not_get_there_ends_somewhere_for_a_reason() {
+    let server = bed();
+    let isolated = trace(&server, "blue:p1", "red:p3", "icmp");
+    assert_eq!(isolated["verdict"], "dropped", "{isolated}");
+    let reason = isolated["reason"].as_str().unwrap();
+    assert!(reason.contains("table 21 (fib)") && reason.contains("no flow wants it"), "{reason}");
+    assert!(isolated["note"].to_string().contains("the VPN red, the source in blue"), "{}", isolated["note"]);
+}
+
+#[test]
+fn who_is_not_there_or_not_ready_is_named() {
+    let server = bed();
+    let ask = |input: Value| {
+        let body = json!({ "coeus-trace:input": input }).to_string();
+        let answer = server.send("POST", "/rests/operations/coeus-trace:packet", &body);
+        (answer.status, answer.body)
+    };
+    let (status, body) = ask(json!({"from": "nobody", "to": "blue:p1"}));
+    assert!(status == 404 && body.contains("nobody"), "{status} {body}");
+    let (status, body) = ask(json!({"from": "blue:p5", "to": "blue:p1"}));
+    assert!(status == 400 && body.contains("cannot send anything yet"), "{status} {body}");
+    let (status, body) = ask(json!({"from": "blue:p1"}));
+    assert!(status == 400 && body.contains("where to"), "{status} {body}");
+    let (status, body) = ask(json!({"from": "blue:p1", "to": "10.11.1.14", "protocol": "nd"}));
+    assert!(status == 400, "{status} {body}");
+}
