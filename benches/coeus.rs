@@ -98,6 +98,7 @@ fn settings(folder: &Path) -> Settings {
         admin_password: Some("secret".into()),
         admin_password_file: None,
         history: coeus::datastore::Limits::default(),
+        statistics: std::time::Duration::from_secs(3),
         log: "error".into(),
         log_format: LogFormat::Text,
     }

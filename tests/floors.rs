@@ -20,7 +20,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
     (
         "southbound",
         &["net", "schema", "datastore", "ovsdb", "model"],
-        &["session.rs", "server.rs", "mod.rs", "outbox.rs"],
+        &["session.rs", "server.rs", "mod.rs", "outbox.rs", "questions.rs"],
     ),
     ("programmer", &["net", "schema", "datastore", "pipeline", "southbound"], &["actor.rs"]),
     ("dhcp", &["net", "schema", "datastore", "model", "pipeline", "southbound", "programmer"], &["actor.rs"]),
@@ -41,7 +41,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
         ],
         &["actor.rs", "server.rs", "stream.rs", "takeover.rs"],
     ),
-    ("observe", &[], &[]),
+    ("observe", &["net", "schema", "datastore", "pipeline", "southbound", "programmer"], &[]),
     ("cli", &[], &[]),
 ];
 

@@ -8,12 +8,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use coeus::datastore::{Snapshot, Store};
 use coeus::net::{Dpid, ElanTag, LportTag, MacAddr};
+use coeus::observe::statistics::Statistics;
 use coeus::pipeline::{
     Delta, EGRESS_DISPATCHER, ELAN_DMAC, Flow, Group, Meter, Owner, actions, base_flows, broadcast_groups,
     matches, owners,
 };
 use coeus::programmer::{Programmers, Status};
+use coeus::schema::{DataPath, Parents, builtin, json, tree};
 use coeus::southbound::openflow;
 use ovs::Switch;
 use tokio::sync::mpsc;
@@ -265,4 +268,83 @@ fn a_session_that_was_replaced_takes_no_changes_from_the_new_one() {
     controller.wait(dpid, "the next change", |status| status.programmed == 3);
     assert_eq!(count(&switch), 20 + base_flows().len());
     drop(silent);
+}
+
+/// What a read of this path sees once the switches have been asked.
+fn read(controller: &Controller, statistics: &Statistics, dpid: Dpid, path: &str) -> serde_json::Value {
+    let mut snapshot = Snapshot::empty(builtin());
+    let at = |path: &str| DataPath::parse_rfc8040(builtin(), path).unwrap();
+    let node = at(&format!("opendaylight-inventory:nodes/node={}", dpid.node_id().replace(':', "%3A")));
+    let body = serde_json::json!({"opendaylight-inventory:node": [{"id": dpid.node_id()}]}).to_string();
+    let known = json::parse_resource(builtin(), &node, body.as_bytes(), json::Mode::Strict).unwrap();
+    tree::put(&mut snapshot.operational.derived, builtin(), &node, known, Parents::Create).unwrap();
+    let path = at(path);
+    let filled = controller.runtime.block_on(statistics.fill(Arc::new(snapshot), &path)).unwrap();
+    let found = filled.read(Store::Operational, &path).unwrap();
+    let mut text = Vec::new();
+    json::write_resource(builtin(), &path, &found, &mut text);
+    serde_json::from_slice(&text).unwrap()
+}
+
+#[test]
+fn counters_are_asked_for_when_read_and_no_more_often_than_they_age() {
+    let switch = Switch::start();
+    let dpid = dpid(&switch);
+    let controller = Controller::start(BTreeMap::from([(dpid, delta(3))]));
+    controller.take(&switch);
+    controller.wait(dpid, "programmed", |status| status.programmed == 1);
+    let node = format!("opendaylight-inventory:nodes/node={}", dpid.node_id().replace(':', "%3A"));
+    switch.ofctl(&["packet-out", "in_port=LOCAL,packet=0200000000020211223344550800,actions=resubmit(,51)"]);
+
+    let long = Statistics::new(controller.programmers.clone(), Duration::from_secs(3600));
+    let found = read(&controller, &long, dpid, &node);
+    let node_of = |found: &serde_json::Value| found["opendaylight-inventory:node"][0].clone();
+    let found = node_of(&found);
+    let table = |found: &serde_json::Value, id: u8| {
+        let tables = found["flow-node-inventory:table"].as_array().unwrap();
+        tables.iter().find(|table| table["id"] == id).unwrap().clone()
+    };
+    let dmac = table(&found, 51);
+    let counters = &dmac["opendaylight-flow-table-statistics:flow-table-statistics"];
+    assert_eq!(
+        (&counters["active-flows"], &counters["packets-looked-up"]),
+        (&4.into(), &"1".into()),
+        "{counters}"
+    );
+    let flows = dmac["flow"].as_array().unwrap();
+    assert_eq!(flows.len(), 4, "{flows:?}");
+    let missed = flows.iter().find(|flow| flow["priority"] == 0).unwrap();
+    assert_eq!(missed["opendaylight-flow-statistics:flow-statistics"]["packet-count"], "1", "{missed}");
+    // It went on to table 52, whose miss drops.
+    let drops = found["coeus-statistics:drop"].as_array().unwrap();
+    let dropped = drops.iter().find(|drop| drop["table"] == 52).unwrap();
+    assert_eq!((&dropped["miss"], &dropped["packet-count"]), (&true.into(), &"1".into()), "{dropped}");
+    let groups = found["flow-node-inventory:group"].as_array().unwrap();
+    assert!(
+        groups
+            .iter()
+            .all(|group| group["opendaylight-group-statistics:group-statistics"]["buckets"].is_object()),
+        "{groups:?}"
+    );
+    assert_eq!(
+        found["flow-node-inventory:meter"][0]["opendaylight-meter-statistics:meter-statistics"]["flow-count"],
+        0
+    );
+    assert!(found["node-connector"][0]["opendaylight-port-statistics:flow-capable-node-connector-statistics"]["bytes"].is_object());
+
+    switch.ofctl(&["add-flow", "table=51,priority=7,cookie=0x1,actions=drop"]);
+    assert_eq!(node_of(&read(&controller, &long, dpid, &node)), found, "asked again too early");
+    let fresh = Statistics::new(controller.programmers.clone(), Duration::ZERO);
+    assert_eq!(
+        table(&node_of(&read(&controller, &fresh, dpid, &node)), 51)["flow"].as_array().unwrap().len(),
+        5
+    );
+    // All nodes: no flows. Another path: nothing is asked.
+    let all = read(&controller, &fresh, dpid, "opendaylight-inventory:nodes");
+    assert!(
+        all.to_string().contains("packets-matched") && !all.to_string().contains("coeus-statistics:line")
+    );
+    let other = DataPath::parse_rfc8040(builtin(), "pod:coe").unwrap();
+    let nothing = controller.runtime.block_on(fresh.fill(Arc::new(Snapshot::empty(builtin())), &other));
+    assert!(nothing.is_none());
 }

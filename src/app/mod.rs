@@ -25,8 +25,10 @@ use crate::dhcp;
 use crate::net::Dpid;
 use crate::northbound::events;
 use crate::northbound::http::tls;
+use crate::northbound::metrics::Metrics;
 use crate::northbound::restconf::{self, App};
 use crate::northbound::rpcs;
+use crate::observe::statistics::Statistics;
 use crate::programmer::{Programmers, forgotten, is_known, object_edits};
 use crate::ra;
 use crate::renderers::Engine;
@@ -191,6 +193,16 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         audit: Arc::new(audit),
         ..App::new(datastore.clone(), first.accounts)
     };
+    let metrics = Metrics::new(&datastore);
+    app.resources.push(Arc::new(metrics.clone()));
+    app.answered = Some(Arc::new(move |path, method, status, took| {
+        metrics.answered(path, method, status, took);
+    }));
+    let statistics = Statistics::new(programmers.clone(), settings.statistics);
+    app.live = Some(Arc::new(move |snapshot, path| {
+        let statistics = statistics.clone();
+        Box::pin(async move { statistics.fill(snapshot, &path).await })
+    }));
     let readers = events::install(&mut app, &mut operations, (&settings.limits).into());
     app.operations = Arc::new(operations);
     if let Err(error) = events::announce(&datastore).await {

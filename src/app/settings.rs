@@ -72,6 +72,9 @@ pub struct ServeOptions {
     /// How long revisions are kept [default: 604800, a week]
     #[arg(long, env = "COEUS_HISTORY_SECONDS", value_name = "SECONDS")]
     pub history_seconds: Option<u64>,
+    /// How old counters of switches may be when somebody reads them; a switch is asked no more often [default: 3]
+    #[arg(long, env = "COEUS_STATISTICS_SECONDS", value_name = "SECONDS")]
+    pub statistics_seconds: Option<u64>,
     /// What is logged: error, warn, info, debug, trace, or by module (coeus=debug,warn) [default: info]
     #[arg(long, env = "COEUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -105,6 +108,7 @@ struct File {
     admin_password_file: Option<PathBuf>,
     history_revisions: Option<usize>,
     history_seconds: Option<u64>,
+    statistics_seconds: Option<u64>,
     log: Option<String>,
     log_format: Option<LogFormat>,
 }
@@ -129,6 +133,8 @@ pub struct Settings {
     pub admin_password: Option<String>,
     pub admin_password_file: Option<PathBuf>,
     pub history: History,
+    /// How old counters of switches may be.
+    pub statistics: Duration,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -180,6 +186,9 @@ impl Settings {
         }
         let settings = Settings {
             history,
+            statistics: Duration::from_secs(
+                options.statistics_seconds.or(file.statistics_seconds).unwrap_or(3),
+            ),
             data_dir: options.data_dir.or(file.data_dir).unwrap_or_else(|| "/var/lib/coeus".into()),
             restconf: or(options.restconf, file.restconf, "127.0.0.1:8181"),
             restconf_plain,

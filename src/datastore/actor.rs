@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -14,6 +14,7 @@ use super::checkpoint::Checkpointer;
 use super::journal::{Journal, JournalError, Record};
 use super::recovery::{SKIP, kind_of};
 use super::times::Times;
+use super::timings::Timings;
 use super::{
     Committed, Core, DatastoreError, Engine, Entry, History, Kind, Limits, Planned, Question, Recovered,
     RecoveryError, Revision, Snapshot, Transaction, recover, wants_checkpoint,
@@ -41,6 +42,7 @@ pub struct Handle {
     published: Arc<ArcSwap<Snapshot>>,
     revision: watch::Receiver<Revision>,
     times: Arc<Mutex<Times>>,
+    timings: Timings,
     history: Arc<History>,
     access: Arc<Gatekeeper>,
     pub(super) candidates: Arc<Candidates>,
@@ -115,6 +117,7 @@ pub fn start_with(
     let no_thread =
         |error: std::io::Error| JournalError::Io { path: "thread".into(), reason: error.to_string() };
     let checkpoints = Checkpointer::start(journal.checkpoints()).map_err(no_thread)?;
+    let timings = Timings::default();
     let mut writer = Writer {
         core,
         journal,
@@ -122,6 +125,7 @@ pub fn start_with(
         published: published.clone(),
         shown,
         times: times.clone(),
+        timings: timings.clone(),
         history: history.clone(),
         records,
         replayed: 0,
@@ -139,6 +143,7 @@ pub fn start_with(
         published,
         revision,
         times,
+        timings,
         history,
         access,
         candidates: Arc::default(),
@@ -317,6 +322,11 @@ impl Handle {
         }
     }
 
+    /// How often and how long the writer works.
+    pub fn timings(&self) -> &Timings {
+        &self.timings
+    }
+
     /// Tells of every new revision; a slow reader sees the newest only.
     pub fn revisions(&self) -> watch::Receiver<Revision> {
         self.revision.clone()
@@ -357,6 +367,7 @@ struct Writer {
     published: Arc<ArcSwap<Snapshot>>,
     shown: watch::Sender<Revision>,
     times: Arc<Mutex<Times>>,
+    timings: Timings,
     history: Arc<History>,
     /// Records behind the newest checkpoint.
     records: usize,
@@ -394,6 +405,7 @@ impl Writer {
 
     /// Carries a group out. Returns the reply that waits for the end, if the end was asked for.
     fn group(&mut self, messages: Vec<Message>) -> Option<oneshot::Sender<()>> {
+        let started = Instant::now();
         let now = SystemTime::now();
         let time = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let mark = self.core.mark();
@@ -439,9 +451,8 @@ impl Writer {
         if records.is_empty() && self.core.snapshot.revision.0 > self.last + SKIP / 2 {
             records.push(self.milestone(time));
         }
-        if !records.is_empty()
-            && let Err(error) = self.journal.append(&records)
-        {
+        let durable = self.append(&records);
+        if let Err(error) = durable {
             tracing::error!(%error, transactions = waiting.len(), "nothing could be made durable; taking it back");
             self.core.roll_back(mark, now);
             entries.clear();
@@ -462,7 +473,9 @@ impl Writer {
         }
         let gone = self.history.add(entries, now);
         self.show(now);
+        let took = started.elapsed();
         for (reply, outcome) in waiting {
+            self.timings.committed(outcome.is_ok(), took);
             let _ = reply.send(outcome);
         }
         drop(gone);
@@ -472,6 +485,17 @@ impl Writer {
             self.checkpoint();
         }
         stop
+    }
+
+    /// Makes records durable, if there are any.
+    fn append(&mut self, records: &[(u64, Vec<u8>)]) -> Result<(), super::journal::JournalError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let started = Instant::now();
+        self.journal.append(records)?;
+        self.timings.journalled(started);
+        Ok(())
     }
 
     fn entry(&self, transaction: &Transaction, previous: Revision, now: SystemTime) -> Entry {

@@ -23,6 +23,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 mod times;
+mod timings;
 
 pub use self::core::{Committed, Core, Planned, edited};
 pub use actor::Handle;
@@ -35,6 +36,7 @@ pub use history::{Cursor, Entry, History, HistoryError, Kind, Limits, Step};
 pub use ids::{IdPools, PoolExhausted, Resting};
 pub use precondition::{Precondition, Stamp, Wanted};
 pub use recovery::{Recovered, RecoveryError, checkpoint_parts, recover, to_json, wants_checkpoint};
+pub use timings::Timings;
 
 use std::sync::Arc;
 

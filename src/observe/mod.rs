@@ -1,4 +1,6 @@
-//! Logging: one line an event, values as fields (`path`, `revision`, `switch`, `took_us` …).
+//! Logging, and the counters of switches. One line an event, values as fields (`path`, `revision`, `switch`, `took_us` …).
+
+pub mod statistics;
 
 use tracing_subscriber::EnvFilter;
 

@@ -132,6 +132,12 @@ impl Programmers {
         locked(&self.inner.slots).keys().copied().collect()
     }
 
+    /// Asks a switch something beside its programming. `None`: it is not connected, or does not answer.
+    pub async fn ask(&self, dpid: Dpid, request: MultipartRequest) -> Option<Vec<MultipartReply>> {
+        let session = locked(&self.slot(dpid).session).clone()?;
+        session.ask(request).await
+    }
+
     /// Sends a frame through a switch's pipeline.
     ///
     /// # Errors
@@ -548,6 +554,7 @@ impl Task {
             }
         }
         self.count(items, false);
+        locked(&self.slot.status).barriers += 1;
         for (number, item) in items.iter().enumerate() {
             match refused.remove(&number) {
                 None => self.hold(item),

@@ -40,6 +40,7 @@ pub struct Status {
     pub group_mods: u64,
     pub meter_mods: u64,
     pub bundles: u64,
+    pub barriers: u64,
     pub connects: u64,
     pub failures: Vec<Failure>,
 }
@@ -68,6 +69,7 @@ impl Status {
             (leaf("group-mods"), Value::Uint(self.group_mods)),
             (leaf("meter-mods"), Value::Uint(self.meter_mods)),
             (leaf("bundles"), Value::Uint(self.bundles)),
+            (leaf("barriers"), Value::Uint(self.barriers)),
             (leaf("connects"), Value::Uint(self.connects)),
         ];
         if !self.peer.is_empty() {

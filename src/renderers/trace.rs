@@ -12,6 +12,7 @@ use crate::model::{Claim, Interface, Model};
 use crate::net::{Dpid, MacAddr, OfPort};
 use crate::pipeline::evaluate::Packet;
 use crate::pipeline::{Flow, Group};
+use crate::schema::Text;
 
 /// What a packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +47,9 @@ pub struct Start {
     pub dpid: Dpid,
     pub packet: Packet,
     /// The interface that sends it.
-    pub from: Arc<str>,
+    pub from: Text,
     /// The interface that should get it, and where that is.
-    pub to: Option<(Arc<str>, Dpid, OfPort)>,
+    pub to: Option<(Text, Dpid, OfPort)>,
     /// Who answers for the target, or which way the packet is sent.
     pub notes: Vec<String>,
 }
@@ -99,7 +100,8 @@ impl Engine {
         }
         let target = match query.to.parse::<IpAddr>() {
             Ok(address) => {
-                let owner = model.owner(&Claim::Address(identity.vpn.clone(), address));
+                let vpn = identity.vpn.clone();
+                let owner = vpn.and_then(|vpn| model.owner(&Claim::Address(vpn, address)));
                 Target { address: Some(address), interface: owner.and_then(|id| model.interface(id)) }
             }
             Err(_) => Target { address: None, interface: Some(find(model, &query.to)?) },
@@ -108,7 +110,7 @@ impl Engine {
         if let Some((to, _, attachment)) = target.interface.and_then(Interface::plugged) {
             start.to = Some((to.name.clone(), attachment.dpid, attachment.ofport));
         }
-        let gateway = model.vpn(&identity.vpn).and_then(|vpn| vpn.gateway_mac());
+        let gateway = model.vpn_of(identity).and_then(|vpn| vpn.gateway_mac());
         start.fill(query, from, to)?;
         if start.packet.get(Field::EthDst) == 0 {
             let mac = start.next_hop(model, source, &target, to, gateway);
@@ -130,13 +132,15 @@ impl Engine {
         (flows, groups)
     }
 
-    /// The switch whose tunnels end at an address, and its tunnel port.
-    pub fn tunnel_end(&self, address: IpAddr) -> Option<(Dpid, OfPort)> {
+    /// The switch at the end of a tunnel, and the port at which a packet arrives there: the same kind as it left by.
+    pub fn tunnel_end(&self, from: Dpid, port: OfPort, address: IpAddr) -> Option<(Dpid, OfPort)> {
         let model = self.model();
-        let (dpid, _) = model
-            .switches()
-            .find(|(_, switch)| switch.local_ip.is_some_and(|local| IpAddr::from(local) == address))?;
-        Some((dpid, model.tunnel(dpid)?.1.ofport))
+        let ends =
+            |local: Option<std::net::Ipv4Addr>| local.is_some_and(|local| IpAddr::from(local) == address);
+        let (dpid, _) = model.switches().find(|(_, switch)| ends(switch.local_ip))?;
+        let is_gre = model.gre(from).is_some_and(|(_, tunnel)| tunnel.ofport == port);
+        let tunnel = if is_gre { model.gre(dpid) } else { model.tunnel(dpid) };
+        Some((dpid, tunnel?.1.ofport))
     }
 
     /// Where a switch's tunnels end.
@@ -146,11 +150,13 @@ impl Engine {
 
     /// Whether a port leads into the tunnel.
     pub fn is_tunnel(&self, switch: Dpid, port: OfPort) -> bool {
-        self.model().tunnel(switch).is_some_and(|(_, tunnel)| tunnel.ofport == port)
+        let model = self.model();
+        let ends = [model.tunnel(switch), model.gre(switch)];
+        ends.into_iter().flatten().any(|(_, tunnel)| tunnel.ofport == port)
     }
 
     /// The interface plugged in at a port of a switch.
-    pub fn interface_at(&self, switch: Dpid, port: OfPort) -> Option<Arc<str>> {
+    pub fn interface_at(&self, switch: Dpid, port: OfPort) -> Option<Text> {
         let id = self.model().owner(&Claim::Port(switch, port.0))?;
         Some(self.model().interface(id)?.identity.as_ref()?.name.clone())
     }
@@ -298,16 +304,21 @@ impl Start {
             self.note(format!("{} is in the same ELAN: its own MAC answers for {to}", identity.name));
             return attachment.mac;
         }
-        let vpn = source.identity.as_ref().map(|identity| identity.vpn.clone()).unwrap_or_default();
+        let vpn = source.identity.as_ref().and_then(|identity| identity.vpn.clone());
+        let Some(vpn) = vpn else {
+            self.note("the source is in an ELAN only: nobody routes for it");
+            return BROADCAST;
+        };
         let other = target.interface.and_then(|interface| interface.identity.as_ref());
         match other {
             _ if model.is_gateway(&vpn, to) => self.note(format!("{to} is a gateway: the switch itself")),
-            Some(other) if other.vpn == vpn => {
+            Some(other) if other.vpn.as_ref() == Some(&vpn) => {
                 self.note(format!("{} is in another ELAN: it is sent to the gateway", other.name));
             }
             Some(other) => self.note(format!(
                 "{} is in the VPN {}, the source in {vpn}: it is sent to the gateway",
-                other.name, other.vpn
+                other.name,
+                other.vpn.as_deref().unwrap_or("(none)")
             )),
             None => self.note(format!("no pod of the VPN {vpn} has {to}: it is sent to the gateway")),
         }

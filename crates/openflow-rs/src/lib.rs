@@ -29,6 +29,7 @@ pub mod meter;
 pub mod multipart;
 pub mod packet;
 pub mod port;
+pub mod stats;
 mod text;
 mod wire;
 

@@ -2,6 +2,7 @@
 
 use bytes::{BufMut, BytesMut};
 
+use crate::stats::{GroupStats, MeterStats, PortStats};
 use crate::wire::{Reader, put_zeros};
 use crate::{DecodeError, FlowStats, GroupDesc, Match, MeterConfig, PortDesc, ports};
 
@@ -16,7 +17,13 @@ pub enum MultipartRequest {
         match_: Match,
     },
     Table,
+    /// Counters of all ports.
+    PortStats,
+    /// Counters of all groups.
+    GroupStats,
     GroupDesc,
+    /// Counters of all meters.
+    MeterStats,
     MeterConfig,
     PortDesc,
 }
@@ -32,7 +39,10 @@ impl MultipartRequest {
             MultipartRequest::Description => 0,
             MultipartRequest::Flow { .. } => 1,
             MultipartRequest::Table => 3,
+            MultipartRequest::PortStats => 4,
+            MultipartRequest::GroupStats => 6,
             MultipartRequest::GroupDesc => 7,
+            MultipartRequest::MeterStats => 9,
             MultipartRequest::MeterConfig => 10,
             MultipartRequest::PortDesc => 13,
         }
@@ -52,7 +62,15 @@ impl MultipartRequest {
                 out.put_u64(*cookie_mask);
                 match_.encode(out);
             }
-            MultipartRequest::MeterConfig => {
+            MultipartRequest::PortStats => {
+                out.put_u32(ports::ANY);
+                put_zeros(out, 4);
+            }
+            MultipartRequest::GroupStats => {
+                out.put_u32(crate::group::ALL_GROUPS);
+                put_zeros(out, 4);
+            }
+            MultipartRequest::MeterConfig | MultipartRequest::MeterStats => {
                 out.put_u32(crate::meter::ALL_METERS);
                 put_zeros(out, 4);
             }
@@ -77,7 +95,10 @@ impl MultipartRequest {
                 }
             }
             3 => MultipartRequest::Table,
+            4 => MultipartRequest::PortStats,
+            6 => MultipartRequest::GroupStats,
             7 => MultipartRequest::GroupDesc,
+            9 => MultipartRequest::MeterStats,
             10 => MultipartRequest::MeterConfig,
             13 => MultipartRequest::PortDesc,
             _ => return Err(start.error("a multipart request of an unknown type")),
@@ -108,7 +129,10 @@ pub enum MultipartReply {
     Description(Description),
     Flow(Vec<FlowStats>),
     Table(Vec<TableStats>),
+    PortStats(Vec<PortStats>),
+    GroupStats(Vec<GroupStats>),
     GroupDesc(Vec<GroupDesc>),
+    MeterStats(Vec<MeterStats>),
     MeterConfig(Vec<MeterConfig>),
     PortDesc(Vec<PortDesc>),
     /// A type that this library does not read.
@@ -148,7 +172,10 @@ impl MultipartReply {
                 input.skip(3)?;
                 Ok(TableStats { table, active: input.u32()?, lookups: input.u64()?, matched: input.u64()? })
             })?),
+            4 => MultipartReply::PortStats(all(input, PortStats::read)?),
+            6 => MultipartReply::GroupStats(all(input, GroupStats::read)?),
             7 => MultipartReply::GroupDesc(all(input, GroupDesc::read)?),
+            9 => MultipartReply::MeterStats(all(input, MeterStats::read)?),
             10 => MultipartReply::MeterConfig(all(input, MeterConfig::read)?),
             13 => MultipartReply::PortDesc(all(input, PortDesc::read)?),
             kind => MultipartReply::Other { kind, body: input.rest().to_vec() },
@@ -161,6 +188,9 @@ impl MultipartReply {
             MultipartReply::Description(_) => 0,
             MultipartReply::Flow(_) => 1,
             MultipartReply::Table(_) => 3,
+            MultipartReply::PortStats(_) => 4,
+            MultipartReply::GroupStats(_) => 6,
+            MultipartReply::MeterStats(_) => 9,
             MultipartReply::GroupDesc(_) => 7,
             MultipartReply::MeterConfig(_) => 10,
             MultipartReply::PortDesc(_) => 13,
@@ -192,6 +222,9 @@ impl MultipartReply {
                     out.put_u64(table.matched);
                 }
             }
+            MultipartReply::PortStats(ports) => ports.iter().for_each(|port| port.encode(out)),
+            MultipartReply::GroupStats(groups) => groups.iter().for_each(|group| group.encode(out)),
+            MultipartReply::MeterStats(meters) => meters.iter().for_each(|meter| meter.encode(out)),
             MultipartReply::GroupDesc(groups) => groups.iter().for_each(|group| group.encode(out)),
             MultipartReply::MeterConfig(meters) => meters.iter().for_each(|meter| meter.encode(out)),
             MultipartReply::PortDesc(ports) => ports.iter().for_each(|port| port.encode(out)),

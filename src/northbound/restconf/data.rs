@@ -32,7 +32,7 @@ pub async fn handle(
         face.is_candidate().then(|| App { datastore: app.datastore.on_candidate(), ..app.clone() });
     let app = on_candidate.as_ref().unwrap_or(app);
     let method = match parts.method {
-        Method::GET | Method::HEAD => return get(app, face, raw, parts),
+        Method::GET | Method::HEAD => return get(app, face, raw, parts).await,
         Method::OPTIONS => {
             query::none(parts.uri.query())?;
             return options(app, face, raw);
@@ -175,12 +175,22 @@ fn validators(app: &App, stamp: Stamp, suffix: &str, headers: &mut HeaderMap) {
     }
 }
 
-fn get(app: &App, face: Face, raw: &str, parts: &Parts) -> Result<Response<Body>, Problems> {
+async fn get(app: &App, face: Face, raw: &str, parts: &Parts) -> Result<Response<Body>, Problems> {
     let snapshot = app.datastore.snapshot();
     let path = face.path(snapshot.schema, raw)?;
     let media = media::of_answer(&parts.headers, face)?;
     let query = query::read(snapshot.schema, face, &path, parts.uri.query())?;
-    let found = read::read(snapshot, face, path, query)?;
+    let live = match &app.live {
+        Some(live) if read::shows_state(face, &query) => live(snapshot.clone(), path.clone()).await,
+        _ => None,
+    };
+    let is_live = live.is_some();
+    let snapshot = live.map_or(snapshot, |live| app.datastore.readable(live));
+    let mut found = read::read(snapshot, face, path, query)?;
+    if is_live {
+        // Counters move without a revision: no tag says that they are the same.
+        found.stamp = None;
+    }
     let mut response = Response::new(Body::empty());
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));

@@ -32,18 +32,22 @@ pub use operations::{Call, Operations, Outcome};
 pub(in crate::northbound) use query::pairs;
 pub use server::serve;
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::request::Parts;
-use axum::http::{Response, StatusCode};
+use axum::http::{Method, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower_http::timeout::TimeoutError;
 
 use crate::accounts::Accounts;
 use crate::audit::Audit;
-use crate::datastore::Handle;
+use crate::datastore::{Handle, Snapshot};
 use crate::northbound::http::Limits;
+use crate::schema::DataPath;
 
 /// What others serve beside data and operations. They are asked first, once it is known who asks.
 pub trait Resource: Send + Sync {
@@ -61,7 +65,21 @@ pub struct App {
     pub audit: Arc<Audit>,
     pub resources: Vec<Arc<dyn Resource>>,
     pub limits: Limits,
+    /// What only switches know, put into a snapshot for one reader.
+    pub live: Option<Live>,
+    /// Is told of each answer.
+    pub answered: Option<Answered>,
 }
+
+/// Puts state into a snapshot that a read of this path asks for. `None`: it asks for none.
+pub type Live = Arc<
+    dyn Fn(Arc<Snapshot>, DataPath) -> Pin<Box<dyn Future<Output = Option<Arc<Snapshot>>> + Send>>
+        + Send
+        + Sync,
+>;
+
+/// Path and method of a request, the status of its answer, and how long that took.
+pub type Answered = Arc<dyn Fn(&str, &Method, StatusCode, Duration) + Send + Sync>;
 
 impl App {
     pub fn new(datastore: Handle, accounts: Accounts) -> App {
@@ -73,6 +91,8 @@ impl App {
             audit: Arc::new(Audit::untold()),
             resources: Vec::new(),
             limits: Limits::default(),
+            live: None,
+            answered: None,
         }
     }
 

@@ -60,6 +60,11 @@ pub fn read(
     Ok(found)
 }
 
+/// Whether operational data are among what is read.
+pub fn shows_state(face: Face, query: &ReadQuery) -> bool {
+    matches!(source(face, query.content), Source::One(Store::Operational) | Source::Both)
+}
+
 /// The trees that an answer is made of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {

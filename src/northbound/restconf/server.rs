@@ -74,7 +74,11 @@ async fn handle(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let response = answer(app, peer, request).await;
-    let took_us = started.elapsed().as_micros() as u64;
+    let took = started.elapsed();
+    if let Some(answered) = &app.answered {
+        answered(&path, &method, response.status(), took);
+    }
+    let took_us = took.as_micros() as u64;
     if method == Method::GET || method == Method::HEAD || method == Method::OPTIONS {
         debug!(%method, path, status = response.status().as_u16(), took_us, "request");
     } else {

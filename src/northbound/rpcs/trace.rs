@@ -210,7 +210,7 @@ fn ends(engine: &Engine, dpid: Dpid, walk: &Walk) -> Ends {
             let port = OfPort(*port);
             if engine.is_tunnel(dpid, port) {
                 let address = Ipv4Addr::from(packet.get(Field::TunDst) as u32);
-                (name, next) = match engine.tunnel_end(address.into()) {
+                (name, next) = match engine.tunnel_end(dpid, port, address.into()) {
                     Some((to, port)) => (Some(format!("switch {to}")), Next::Switch(to, port)),
                     None => (None, Next::Nobody(address)),
                 };

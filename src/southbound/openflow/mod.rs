@@ -4,6 +4,7 @@
 //! their consumer (dropped and counted when that is slow), so that a storm of punts never delays programming.
 
 mod outbox;
+mod questions;
 mod server;
 mod session;
 
@@ -14,11 +15,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
-use openflow_rs::Message;
+use bytes::{Bytes, BytesMut};
+use openflow_rs::{Message, MultipartReply, MultipartRequest};
 use tokio::sync::mpsc;
 
 use crate::net::Dpid;
+use questions::Questions;
+
+/// Longest wait for the answer to a question.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Times of a session.
 #[derive(Debug, Clone, Copy)]
@@ -98,11 +103,17 @@ pub struct SessionHandle {
     out: outbox::Sender,
     xid: Arc<AtomicU32>,
     heard: Arc<Heard>,
+    questions: Arc<Questions>,
 }
 
 impl SessionHandle {
     fn new(out: outbox::Sender) -> SessionHandle {
-        SessionHandle { out, xid: Arc::new(AtomicU32::new(0x100)), heard: Arc::new(Heard::now()) }
+        SessionHandle {
+            out,
+            xid: Arc::new(AtomicU32::new(0x100)),
+            heard: Arc::new(Heard::now()),
+            questions: Arc::default(),
+        }
     }
 
     /// Sends encoded messages; waits while the switch is slow. All or nothing of them is sent if it is cancelled.
@@ -116,6 +127,19 @@ impl SessionHandle {
     /// When the switch last sent anything.
     pub fn heard(&self) -> SystemTime {
         self.heard.time()
+    }
+
+    /// Asks the switch something beside its programming. `None`: it refused, or did not answer in time.
+    pub async fn ask(&self, request: MultipartRequest) -> Option<Vec<MultipartReply>> {
+        let xid = self.xids(1);
+        let mut asked = self.questions.open(xid);
+        let mut bytes = BytesMut::new();
+        Message::MultipartRequest(request).encode(xid, &mut bytes);
+        let answer = async {
+            self.send(bytes.freeze()).await.ok()?;
+            asked.answer().await
+        };
+        tokio::time::timeout(PATIENCE, answer).await.ok().flatten()
     }
 
     /// Whether both lead to the same session.

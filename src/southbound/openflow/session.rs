@@ -1,6 +1,7 @@
 //! One switch: handshake, then a reader and a writer.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
@@ -12,6 +13,7 @@ use tokio::sync::mpsc;
 use tracing::debug;
 
 use super::outbox::{self, outbox};
+use super::questions::Questions;
 use super::{Connected, Heard, Incoming, PacketIn, SessionHandle, Settings};
 use crate::net::Dpid;
 
@@ -55,6 +57,7 @@ pub async fn run(
     let dpid = Dpid(features.dpid);
     let (out, waiting) = outbox(write);
     let session = SessionHandle::new(out.clone());
+    let questions = session.questions.clone();
     let (replies, received) = mpsc::channel(REPLIES);
     let last = session.heard.clone();
     connected
@@ -63,13 +66,14 @@ pub async fn run(
         .map_err(|_| SessionError::Stopped)?;
     drop(connected);
     let writer = tokio::spawn(waiting.run());
-    let ended = listen(&mut reader, dpid, settings, &out, &last, &replies, &packet_ins).await;
+    let ways = Ways { out, last, replies, questions, packet_ins };
+    let ended = listen(&mut reader, dpid, settings, &ways).await;
     writer.abort();
     let reason = match &ended {
         Ok(reason) => reason.clone(),
         Err(error) => error.to_string(),
     };
-    let _ = replies.send(Incoming::Closed { reason }).await;
+    let _ = ways.replies.send(Incoming::Closed { reason }).await;
     ended
 }
 
@@ -134,15 +138,22 @@ async fn handshake(reader: &mut Reader, write: &mut OwnedWriteHalf) -> Result<Fe
     }
 }
 
+/// Where what a switch says goes to.
+struct Ways {
+    out: outbox::Sender,
+    last: Arc<Heard>,
+    replies: mpsc::Sender<Incoming>,
+    questions: Arc<Questions>,
+    packet_ins: mpsc::Sender<PacketIn>,
+}
+
 async fn listen(
     reader: &mut Reader,
     dpid: Dpid,
     settings: Settings,
-    out: &outbox::Sender,
-    last: &Heard,
-    replies: &mpsc::Sender<Incoming>,
-    packet_ins: &mpsc::Sender<PacketIn>,
+    ways: &Ways,
 ) -> Result<String, SessionError> {
+    let Ways { out, last, replies, questions, packet_ins } = ways;
     let mut heard = Instant::now();
     let mut dropped: u64 = 0;
     loop {
@@ -181,6 +192,7 @@ async fn listen(
                 }
             }
             message => {
+                let Some(message) = questions.take(header.xid, message) else { continue };
                 if replies.send(Incoming::Message { xid: header.xid, message }).await.is_err() {
                     return Ok("a newer session took its place".into());
                 }

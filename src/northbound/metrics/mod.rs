@@ -1,0 +1,154 @@
+//! `/metrics` in the text format of OpenMetrics 1.0, which Prometheus reads.
+//!
+//! Requests and commits are counted as they happen. All else is read from one snapshot of the datastore when somebody
+//! asks, so that nobody pays for numbers that nobody reads. Names follow the conventions of Prometheus: `coeus_…`,
+//! base units, `_total` for what only grows.
+
+mod process;
+mod state;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, Response, StatusCode, header};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::restconf::{App, Problem, Problems, Resource};
+use crate::datastore::Handle;
+
+/// What is answered. Source: OpenMetrics 1.0, "Content Type".
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+type Labels = Vec<(&'static str, String)>;
+
+/// All numbers of one controller.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Arc<Registry>,
+    requests: Family<Labels, Counter>,
+    took: Family<Labels, Histogram, fn() -> Histogram>,
+}
+
+/// From 0.1 ms to 26 s, each four times the one before.
+fn seconds() -> Histogram {
+    Histogram::new(exponential_buckets(1e-4, 4.0, 10))
+}
+
+impl Metrics {
+    pub fn new(datastore: &Handle) -> Metrics {
+        let requests = Family::default();
+        let took = Family::new_with_constructor(seconds as fn() -> Histogram);
+        let mut registry = Registry::default();
+        let version: Labels = vec![("version", env!("CARGO_PKG_VERSION").into())];
+        registry.register("coeus_build", "The program that runs", Info::new(version));
+        registry.register(
+            "coeus_http_requests",
+            "Requests answered, by the root they are below, method and status",
+            requests.clone(),
+        );
+        registry.register_with_unit(
+            "coeus_http_request_duration",
+            "Time to the head of an answer, by root and method",
+            Unit::Seconds,
+            took.clone(),
+        );
+        datastore.timings().register(&mut registry);
+        registry.register_collector(Box::new(state::State::new(datastore.clone())));
+        registry.register_collector(Box::new(process::Process));
+        Metrics { registry: Arc::new(registry), requests, took }
+    }
+
+    /// Counts an answer.
+    pub fn answered(&self, path: &str, method: &Method, status: StatusCode, took: Duration) {
+        let (root, method) = (root(path), known(method));
+        let labels = vec![("root", root.to_owned()), ("method", method.to_owned())];
+        self.took.get_or_create(&labels).observe(took.as_secs_f64());
+        let labels = [labels, vec![("status", status.as_u16().to_string())]].concat();
+        self.requests.get_or_create(&labels).inc();
+    }
+
+    /// The page.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail; what a collector could not say is missing.
+        if encode(&mut text, &self.registry).is_err() {
+            tracing::warn!("the metrics are not complete");
+        }
+        text
+    }
+}
+
+impl Resource for Metrics {
+    fn answer(&self, _: &App, _: &str, parts: &mut Parts) -> Option<Result<Response<Body>, Problems>> {
+        if parts.uri.path() != "/metrics" {
+            return None;
+        }
+        if !matches!(parts.method, Method::GET | Method::HEAD) {
+            let problem = Problem::new("operation-not-supported", "metrics are read with GET");
+            return Some(Err(problem.with_allow("GET, HEAD").into()));
+        }
+        let body = if parts.method == Method::HEAD { Body::empty() } else { Body::from(self.text()) };
+        let mut response = Response::new(body);
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        Some(Ok(response))
+    }
+}
+
+/// What a path is below: few names, whatever clients ask for.
+fn root(path: &str) -> &'static str {
+    const ROOTS: [&str; 14] = [
+        "/rests/data",
+        "/rests/ds",
+        "/rests/operations",
+        "/rests/streams",
+        "/rests/subscriptions",
+        "/rests",
+        "/restconf/config",
+        "/restconf/operational",
+        "/restconf/operations",
+        "/restconf",
+        "/metrics",
+        "/livez",
+        "/readyz",
+        "/openapi.json",
+    ];
+    let below =
+        |root: &&str| path.strip_prefix(*root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    ROOTS.iter().find(|root| below(root)).copied().unwrap_or("other")
+}
+
+/// A method of HTTP's own; clients may invent others.
+fn known(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        Method::PUT => "PUT",
+        Method::POST => "POST",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_few_whatever_clients_ask() {
+        assert_eq!(root("/rests/data/pod:coe/pods=1"), "/rests/data");
+        assert_eq!(root("/rests/database"), "/rests");
+        assert_eq!(root("/restconf/operational"), "/restconf/operational");
+        assert_eq!(root("/x"), "other");
+        assert_eq!(known(&Method::from_bytes(b"BREW").unwrap()), "other");
+    }
+}
