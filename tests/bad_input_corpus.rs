@@ -237,7 +237,7 @@ fn wrong_paths() -> Vec<Case> {
         "/rests/ds",
         "/rests/ds/",
         "/rests/ds/running",
-        "/rests/ds/ietf-datastores:candidate",
+        "/rests/ds/ietf-datastores:startup",
         "/rests/ds/ietf-datastores:running/lab:nothing",
         "/rests/ds/ietf-datastores:operational/x",
         "/rests/operations/lab:nothing",

@@ -73,7 +73,16 @@ pub fn merge(
             edits.extend(wanted);
             // What is moved has to be there.
             edits.sort_by_key(|edit| edit.operation == Operation::Move);
+            while let Some(number) = lost_move(present, &edits)? {
+                edits.remove(number);
+            }
             return Ok(edits);
+        }
+    }
+    while let Some(number) = lost_move(present, &edits)? {
+        let edit = edits.remove(number);
+        if resolution == Resolution::Revert {
+            return Err(conflict(vec![&edit.path]));
         }
     }
     let (merged, _) = edited(present, &edits)?;
@@ -84,11 +93,21 @@ pub fn merge(
     if beyond.is_empty() { Ok(edits) } else { Err(conflict(beyond)) }
 }
 
+/// A move that cannot be carried out, since others took away what moves or what it goes next to.
+fn lost_move(present: &Snapshot, edits: &[Edit]) -> Result<Option<usize>, DatastoreError> {
+    let is_move = |number: usize| edits.get(number).is_some_and(|edit| edit.operation == Operation::Move);
+    match edited(present, edits) {
+        Err(DatastoreError::AtEdit { number, .. }) if is_move(number) => Ok(Some(number)),
+        outcome => outcome.map(|_| None),
+    }
+}
+
 /// An edit that also works where others took away what it is in: then all of that comes back.
 fn restored(mine: &Snapshot, theirs: &Paths, edit: Edit) -> Edit {
-    let gone = theirs
-        .above(&edit.path)
-        .find(|other| other.operation == Operation::Remove && other.path.steps.len() < edit.path.steps.len());
+    let gone = theirs.above(&edit.path).find(|other| {
+        let above = other.path.steps.len() < edit.path.steps.len();
+        other.operation == Operation::Remove && (above || edit.operation == Operation::Move)
+    });
     match gone.and_then(|other| Some((other.path.clone(), tree::get(&mine.config.input, &other.path)?))) {
         Some((path, node)) => Edit::put(Store::Config, path, node),
         None => edit,
