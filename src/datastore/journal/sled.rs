@@ -2,7 +2,7 @@
 //!
 //! Two weaknesses of sled are mended here: its flush ends at sync_file_range, which a power cut does not respect, so we
 //! fdatasync its file ourselves; and a truncated snapshot file keeps it from opening, so that is set aside and rebuilt
-//! from its log (spacejam/sled issues 1527, 1533). Why records are not in sled: docs/decisions/0015.
+//! from its log (spacejam/sled issues 1527, 1533). Why records are not in sled: docs/decisions/0022.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
