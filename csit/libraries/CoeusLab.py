@@ -339,7 +339,9 @@ class CoeusLab:
         """Runs dhcpcd once in the pod and returns the address that it leased."""
         target = self.pods[pod]
         result = target.inside(
-            "sh", "-c", "timeout 40 dhcpcd -4 -1 -B -d --script /bin/true --nohook resolv.conf --noipv6rs eth0 2>&1",
+            # With a place for leases of its own: it would begin with one of another run.
+            "unshare", "-m", "sh", "-c", "mount -t tmpfs none /var/lib/dhcpcd && "
+            "timeout 40 dhcpcd -4 -1 -B -d -L --script /bin/true --nohook resolv.conf --noipv6rs eth0 2>&1",
             timeout=60, check=False)
         logger.info(result)
         match = re.search(r"leased (\d+\.\d+\.\d+\.\d+) for", result)

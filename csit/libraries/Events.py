@@ -39,7 +39,8 @@ class Reader:
             pass  # the reader was closed
 
     def close(self):
-        self.response.close()
+        # It waits for the line that is being read, which is the next sign of life.
+        threading.Thread(target=self.response.close, daemon=True).start()
 
 
 @library(scope="TEST", auto_keywords=False)
