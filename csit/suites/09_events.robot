@@ -43,7 +43,7 @@ RFC 8040 4.8.7 Start-time Replays
     Should Contain    ${event}[data]    /pod:coe
 
 RFC 8040 4.8.8 Stop-time Without Start-time Is Refused
-    GET On Session    coeus    /streams/NETCONF-JSON?stop-time=2030-01-01T00:00:00Z    expected_status=400
+    GET On Session    coeus    /streams/NETCONF-JSON?stop-time\=2030-01-01T00:00:00Z    expected_status=400
 
 RFC 8040 4.8.4 A Filter That Fits Nothing Lets Nothing Through
     ${reader}=    Open Events    /streams/NETCONF-JSON?filter=/coeus-events:switch-state-changed
