@@ -46,6 +46,25 @@ impl fmt::Display for Key {
     }
 }
 
+/// Whatever answers of neighbours and gateways may look different, of either IP version: the responders have the same rules.
+pub(super) fn answers_touched(touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    touched_interfaces(touched, keys);
+    keys.extend(touched.switches.iter().copied().map(Key::Switch));
+    keys.extend(touched.gateways.iter().cloned().map(|(vpn, address)| Key::Gateway(vpn, address)));
+    underlay_neighbours(touched, model, keys);
+    for name in elans_respanned(touched, model) {
+        interfaces_of_elan(name, model, keys);
+    }
+    for name in &touched.vpns {
+        interfaces_of_vpn(name, model, keys);
+        gateways_of_vpn(name, model, keys);
+    }
+    for name in vpns_respanned(touched, model) {
+        outsiders_of_vpn(name, model, keys);
+    }
+    prefixes_reached(touched, model, keys);
+}
+
 /// Every touched interface.
 pub(super) fn touched_interfaces(touched: &Touched, keys: &mut Vec<Key>) {
     keys.extend(touched.interfaces.iter().cloned().map(Key::Interface));

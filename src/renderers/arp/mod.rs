@@ -12,10 +12,7 @@ use std::net::IpAddr;
 
 use ipnetwork::IpNetwork;
 
-use super::key::{
-    elans_respanned, gateways_of_vpn, interfaces_of_elan, interfaces_of_vpn, outsiders_of_vpn,
-    prefixes_reached, touched_interfaces, underlay_neighbours, vpns_respanned,
-};
+use super::key::answers_touched;
 use super::{Key, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
 use crate::pipeline::Owner;
@@ -29,21 +26,7 @@ impl Renderer for Arp {
     }
 
     fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
-        touched_interfaces(touched, keys);
-        keys.extend(touched.switches.iter().copied().map(Key::Switch));
-        keys.extend(touched.gateways.iter().cloned().map(|(vpn, address)| Key::Gateway(vpn, address)));
-        underlay_neighbours(touched, model, keys);
-        for name in elans_respanned(touched, model) {
-            interfaces_of_elan(name, model, keys);
-        }
-        for name in &touched.vpns {
-            interfaces_of_vpn(name, model, keys);
-            gateways_of_vpn(name, model, keys);
-        }
-        for name in vpns_respanned(touched, model) {
-            outsiders_of_vpn(name, model, keys);
-        }
-        prefixes_reached(touched, model, keys);
+        answers_touched(touched, model, keys);
     }
 
     fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
