@@ -129,16 +129,21 @@ fn frame(bytes: &[u8], file: u64, number: u64) -> Option<(Records, u64)> {
         return None;
     }
     let length = u32_at(bytes, 4) as usize;
-    let mut payload = bytes.get(FRAME as usize..)?.get(..length)?;
+    let records = records_in(bytes.get(FRAME as usize..)?.get(..length)?)?;
+    Some((records, (FRAME + length as u64).next_multiple_of(8)))
+}
+
+/// The records of a group; `None`: it is none.
+pub fn records_in(mut group: &[u8]) -> Option<Records> {
     let mut records = Vec::new();
-    while !payload.is_empty() {
-        let (revision, rest) = payload.split_first_chunk::<8>()?;
+    while !group.is_empty() {
+        let (revision, rest) = group.split_first_chunk::<8>()?;
         let (length, rest) = rest.split_first_chunk::<4>()?;
         let (record, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
         records.push((u64::from_be_bytes(*revision), record.to_vec()));
-        payload = rest;
+        group = rest;
     }
-    Some((records, (FRAME + length as u64).next_multiple_of(8)))
+    Some(records)
 }
 
 /// The number of the frame that the bytes begin with, if they do.

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::frame::records_in;
 use super::log::{Forgetter, Log};
 use super::{Checkpoints, Journal, JournalError, Loaded, Records};
 
@@ -151,7 +152,7 @@ impl Sled {
                 let where_ = format!("the records up to revision {torn}, in the middle of the journal");
                 return Err(self.damaged(where_));
             }
-            match unframed(&value).and_then(ungrouped) {
+            match unframed(&value).and_then(records_in) {
                 Some(records) => all.extend(records.into_iter().filter(|(revision, _)| *revision >= from)),
                 None => torn = Some(last),
             }
@@ -215,19 +216,6 @@ fn framed(payload: &[u8]) -> Vec<u8> {
 fn unframed(value: &[u8]) -> Option<&[u8]> {
     let (sum, payload) = value.split_at_checked(4)?;
     (crc32fast::hash(payload).to_be_bytes() == sum).then_some(payload)
-}
-
-/// The records of a group without its frame; `None`: it is none.
-fn ungrouped(mut group: &[u8]) -> Option<Vec<(u64, Vec<u8>)>> {
-    let mut records = Vec::new();
-    while !group.is_empty() {
-        let (revision, rest) = group.split_first_chunk::<8>()?;
-        let (length, rest) = rest.split_first_chunk::<4>()?;
-        let (payload, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-        records.push((u64::from_be_bytes(*revision), payload.to_vec()));
-        group = rest;
-    }
-    Some(records)
 }
 
 /// The key of a group, by its last revision.
