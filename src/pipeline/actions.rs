@@ -118,34 +118,27 @@ pub fn answer_arp_for_any(mac: MacAddr) -> Vec<Action> {
     ]
 }
 
+/// Two fields of one width change places.
+fn exchange(one: Field, other: Field) -> [Action; 3] {
+    [Action::Push(whole(one)), Action::Move { src: whole(other), dst: whole(one) }, Action::Pop(whole(other))]
+}
+
+/// Turns an echo request into its reply, addressed to the asker; `kind` sets its type.
+fn answer_echo_between(source: Field, destination: Field, kind: Action) -> Vec<Action> {
+    let mut actions = exchange(Field::EthSrc, Field::EthDst).to_vec();
+    actions.extend(exchange(source, destination));
+    actions.extend([kind, Action::load(whole(Field::IpTtl), 64), clear_in_port()]);
+    actions
+}
+
 /// Turns an ICMP echo request into its reply, addressed to the asker; the switch mends the checksums.
 pub fn answer_echo() -> Vec<Action> {
-    vec![
-        Action::Push(whole(Field::EthSrc)),
-        Action::Move { src: whole(Field::EthDst), dst: whole(Field::EthSrc) },
-        Action::Pop(whole(Field::EthDst)),
-        Action::Push(whole(Field::Ipv4Src)),
-        Action::Move { src: whole(Field::Ipv4Dst), dst: whole(Field::Ipv4Src) },
-        Action::Pop(whole(Field::Ipv4Dst)),
-        Action::load(whole(Field::IcmpType), 0),
-        Action::load(whole(Field::IpTtl), 64),
-        clear_in_port(),
-    ]
+    answer_echo_between(Field::Ipv4Src, Field::Ipv4Dst, Action::load(whole(Field::IcmpType), 0))
 }
 
 /// The same for an ICMPv6 echo request.
 pub fn answer_echo_v6() -> Vec<Action> {
-    vec![
-        Action::Push(whole(Field::EthSrc)),
-        Action::Move { src: whole(Field::EthDst), dst: whole(Field::EthSrc) },
-        Action::Pop(whole(Field::EthDst)),
-        Action::Push(whole(Field::Ipv6Src)),
-        Action::Move { src: whole(Field::Ipv6Dst), dst: whole(Field::Ipv6Src) },
-        Action::Pop(whole(Field::Ipv6Dst)),
-        Action::set_field(Field::Icmpv6Type, 129_u8),
-        Action::load(whole(Field::IpTtl), 64),
-        clear_in_port(),
-    ]
+    answer_echo_between(Field::Ipv6Src, Field::Ipv6Dst, Action::set_field(Field::Icmpv6Type, 129_u8))
 }
 
 /// Flags of a neighbour advertisement (RFC 4861 section 4.4), in the top bits of its reserved word. The answer always

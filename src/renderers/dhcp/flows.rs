@@ -16,20 +16,19 @@ type Owned = Owner<owners::Dhcp>;
 
 /// From a DHCP client to a server.
 pub(super) fn punt(port: LportTag, owner: &Owned) -> Flow {
-    Flow::table(DHCP)
-        .priority(REQUEST)
-        .matching([lport(port)])
-        .matching(udp(CLIENT, SERVER))
-        .punt_metered(port.0, LONGEST_PUNT, USERDATA)
-        .owned_by(owner)
+    to_server(CLIENT, port, owner)
 }
 
 /// From a relay agent to a server (RFC 2131 section 4.1), for ports whose pod may relay.
 pub(super) fn punt_relayed(port: LportTag, owner: &Owned) -> Flow {
+    to_server(SERVER, port, owner)
+}
+
+fn to_server(source: u16, port: LportTag, owner: &Owned) -> Flow {
     Flow::table(DHCP)
         .priority(REQUEST)
         .matching([lport(port)])
-        .matching(udp(SERVER, SERVER))
+        .matching(udp(source, SERVER))
         .punt_metered(port.0, LONGEST_PUNT, USERDATA)
         .owned_by(owner)
 }
