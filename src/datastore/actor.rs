@@ -198,12 +198,7 @@ impl Handle {
     /// # Errors
     /// When it may not.
     pub fn may_invoke(&self, path: &DataPath) -> Result<(), DatastoreError> {
-        let snapshot = self.published.load();
-        let Some(grants) = self.grants() else { return Ok(()) };
-        grants.decide(snapshot.schema, &path.steps, access::Operation::Exec).map_err(|denial| {
-            self.access.denials.operation();
-            DatastoreError::Denied(denial)
-        })
+        self.may(access::Operation::Exec, path, Denials::operation)
     }
 
     /// Whether a notification (by its path) may be told to the user.
@@ -211,10 +206,19 @@ impl Handle {
     /// # Errors
     /// When it may not.
     pub fn may_be_told(&self, path: &DataPath) -> Result<(), DatastoreError> {
+        self.may(access::Operation::Read, path, Denials::notification)
+    }
+
+    fn may(
+        &self,
+        operation: access::Operation,
+        path: &DataPath,
+        count: fn(&Denials),
+    ) -> Result<(), DatastoreError> {
         let snapshot = self.published.load();
         let Some(grants) = self.grants() else { return Ok(()) };
-        grants.decide(snapshot.schema, &path.steps, access::Operation::Read).map_err(|denial| {
-            self.access.denials.notification();
+        grants.decide(snapshot.schema, &path.steps, operation).map_err(|denial| {
+            count(&self.access.denials);
             DatastoreError::Denied(denial)
         })
     }
