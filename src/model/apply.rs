@@ -199,7 +199,6 @@ impl Model {
         }
         let carried = self.hand_made_on.get(&id.name).into_iter().flatten();
         work.dirty.extend(carried.map(InterfaceId::hand_made));
-        let after = self.ports.get(id);
         let iface = |port: Option<&Port>| port.and_then(|port| port.iface_id.clone());
         let tunnel = |port: Option<&Port>| port.is_some_and(|port| port.beyond.is_some());
         let (was, is) = (iface(before.as_ref()), iface(after));

@@ -120,35 +120,21 @@ impl Model {
                 matches!(owner, Claimer::Pod(_)) && changed.get(owner).is_none_or(Option::is_some)
             })
         };
+        let derived = |claimer: &Claimer, interfaces: &mut dyn Iterator<Item = &InterfaceId>| {
+            let owner = made_by_pods(interfaces).map(|owner| self.said(&owner));
+            owner.map_or(Ok(()), |owner| Err(Conflict::derived(claimer.clone(), &self.said(claimer), &owner)))
+        };
         match row {
             Row::ElanInstance(name, Some(row)) => {
-                let owner = match self.elans.get(name).filter(|_| !self.elan_instances.contains_key(name)) {
-                    Some(elan) => made_by_pods(&mut elan.interfaces.keys()),
-                    None => None,
-                };
                 let claimer = Claimer::Elan(name.clone());
-                if let Some(owner) = owner {
-                    return Err(Conflict::derived(
-                        claimer,
-                        &format!("elan-instance {name}"),
-                        &self.said(&owner),
-                    ));
-                }
+                let known = self.elans.get(name).filter(|_| !self.elan_instances.contains_key(name));
+                derived(&claimer, &mut known.into_iter().flat_map(|elan| elan.interfaces.keys()))?;
                 self.check_vni(name, row.vni, claimer, rows)
             }
             Row::VpnInstance(name, Some(row)) => {
-                let owner = match self.vpns.get(name).filter(|_| !self.vpn_instances.contains_key(name)) {
-                    Some(vpn) => made_by_pods(&mut vpn.interfaces.iter()),
-                    None => None,
-                };
                 let claimer = Claimer::Vpn(name.clone());
-                if let Some(owner) = owner {
-                    return Err(Conflict::derived(
-                        claimer,
-                        &format!("vpn-instance {name}"),
-                        &self.said(&owner),
-                    ));
-                }
+                let known = self.vpns.get(name).filter(|_| !self.vpn_instances.contains_key(name));
+                derived(&claimer, &mut known.into_iter().flat_map(|vpn| vpn.interfaces.iter()))?;
                 if let Some(rd) = row.rd.as_ref().filter(|rd| Vpn::is_of_pool(rd)) {
                     let message = format!(
                         "vpn-instance {name}: route-distinguisher {rd} is one of those that Coeus gives out itself; choose another number before the colon"
