@@ -53,13 +53,14 @@ impl Model {
         allocator: &mut dyn Allocator,
         work: &mut Work,
     ) {
-        let before = replace(&mut self.vpn_instances, name, row);
-        let after = self.vpn_instances.get(name).cloned();
-        if before == after {
+        if self.vpn_instances.get(name) == row.as_ref() {
             return;
         }
-        let (was, is) = (before.unwrap_or_default(), after.clone().unwrap_or_default());
+        // Both who saw its routes, or whose routes it saw, and who does from now on.
         self.touch_leaks_of(name, work);
+        let before = replace(&mut self.vpn_instances, name, row);
+        let after = self.vpn_instances.get(name).cloned();
+        let (was, is) = (before.unwrap_or_default(), after.clone().unwrap_or_default());
         for target in &was.imports {
             remove_from(&mut self.importers, target, name);
         }

@@ -168,6 +168,21 @@ fn a_packet_between_interfaces_written_by_hand_arrives() {
 }
 
 #[test]
+fn vpns_that_stop_exchanging_routes_are_apart_again() {
+    let apart = corp_and_lab(false);
+    let mut mini = corp_and_lab(true);
+    assert_ne!(golden::print(&tables(&mini, 1)), golden::print(&tables(&apart, 1)));
+    // What corp imports no more, lab still exports; nothing else of lab changes.
+    put_vpn(&mut mini, "corp", "7:1", "", "64512:1");
+    assert!(!golden::print(&tables(&mini, 1)).contains("nw_dst=10.9.0.11"));
+    assert!(golden::print(&tables(&mini, 2)).contains("nw_dst=10.0.0.11"), "lab imports from corp as before");
+    put_vpn(&mut mini, "lab", "7:2", "", "64512:2");
+    for switch in [1, 2] {
+        assert_eq!(golden::print(&tables(&mini, switch)), golden::print(&tables(&apart, switch)));
+    }
+}
+
+#[test]
 fn in_an_elan_alone_it_is_switched_and_not_routed() {
     let mut mini = world();
     put_elan(&mut mini, "lan", 5001);
