@@ -16,17 +16,14 @@ mod routes;
 pub use derive::Prefixes;
 pub use routes::Routes;
 
-use std::net::IpAddr;
-
 use super::key::{
     gateways_of_vpn, interfaces_of_vpn, outsiders_of_vpn, prefixes_reached, touched_interfaces,
     vpns_respanned,
 };
 use super::{Key, Rendered, Renderer};
-use crate::model::{Interface, InterfaceId, Model, Touched};
+use crate::model::{InterfaceId, Model, Touched};
 use crate::net::Dpid;
 use crate::pipeline::Owner;
-use crate::schema::Text;
 
 /// The feature's flows.
 pub struct Vpns;
@@ -40,17 +37,21 @@ impl Vpns {
         let (Some(name), Some(vpn)) = (&identity.vpn, model.vpn_of(identity)) else { return };
         let here = attachment.dpid;
         let owner = Owner::new(&identity.name);
+        let importers = model.importers(name);
         for address in interface.addresses.iter().map(|address| address.ip) {
-            self.seen_by_importers(name, interface, address, model, out);
-            let (Some(id), Some(gateway)) = (vpn.id, vpn.gateway_mac()) else { continue };
-            out.flow(here, flows::route_local(id, address, gateway, attachment.mac, lport, &owner));
-            if model.is_covered(here, address) {
-                continue;
-            }
-            if let (Some(vni), Some(remote)) = (vpn.l3_vni, model.endpoint(here)) {
-                let others =
-                    vpn.members.keys().copied().filter(|dpid| *dpid != here && model.has_tunnel(*dpid));
-                out.shared_flow(others, flows::route_remote(id, address, gateway, vni, remote, &owner));
+            let importing = importers.iter().filter(|importer| model.sees(importer, name, address));
+            let importing = importing.filter_map(|importer| model.vpn(importer)).map(|vpn| (vpn, false));
+            for (seen_in, by_prefix) in importing.chain([(vpn, model.is_covered(here, address))]) {
+                let (Some(id), Some(gateway)) = (seen_in.id, seen_in.gateway_mac()) else { continue };
+                if seen_in.members.contains_key(&here) {
+                    out.flow(here, flows::route_local(id, address, gateway, attachment.mac, lport, &owner));
+                }
+                let way = vpn.l3_vni.zip(model.endpoint(here)).filter(|_| !by_prefix);
+                if let Some((vni, remote)) = way {
+                    let others = seen_in.members.keys().copied();
+                    let others = others.filter(|dpid| *dpid != here && model.has_tunnel(*dpid));
+                    out.shared_flow(others, flows::route_remote(id, address, gateway, vni, remote, &owner));
+                }
             }
         }
     }
@@ -63,36 +64,6 @@ impl Vpns {
         let others = vpn.share(share).filter(|dpid| *dpid != to && model.has_tunnel(*dpid));
         let route = flows::route_to_prefix(id, prefix, gateway, vni, remote, &Owner::new(name));
         out.shared_flow(others, route);
-    }
-}
-
-impl Vpns {
-    /// The route to one address in the VPNs that import the routes of its own.
-    fn seen_by_importers(
-        &self,
-        name: &Text,
-        interface: &Interface,
-        address: IpAddr,
-        model: &Model,
-        out: &mut Rendered,
-    ) {
-        let Some((identity, lport, attachment)) = interface.plugged() else { return };
-        let (owner, here) = (Owner::new(&identity.name), attachment.dpid);
-        let vni = model.vpn(name).and_then(|vpn| vpn.l3_vni);
-        for importer in model.importers(name) {
-            let Some(vpn) = model.vpn(importer).filter(|_| model.sees(importer, name, address)) else {
-                continue;
-            };
-            let (Some(id), Some(gateway)) = (vpn.id, vpn.gateway_mac()) else { continue };
-            if vpn.members.contains_key(&here) {
-                out.flow(here, flows::route_local(id, address, gateway, attachment.mac, lport, &owner));
-            }
-            if let (Some(vni), Some(remote)) = (vni, model.endpoint(here)) {
-                let others =
-                    vpn.members.keys().copied().filter(|dpid| *dpid != here && model.has_tunnel(*dpid));
-                out.shared_flow(others, flows::route_remote(id, address, gateway, vni, remote, &owner));
-            }
-        }
     }
 }
 
