@@ -225,6 +225,12 @@ class CoeusLab:
             raise AssertionError(f"{pod} does not reach {address}")
 
     @keyword
+    def ping_should_pass_once(self, pod, address):
+        """The very first packet is answered; nothing is tried again."""
+        if not self.pods[pod].ping(address, count=1, wait=2):
+            raise AssertionError(f"{pod} does not reach {address} at once")
+
+    @keyword
     def ping_should_fail(self, pod, address):
         if self.pods[pod].ping(address, count=3, wait=0.5):
             raise AssertionError(f"{pod} reaches {address} and should not")

@@ -82,6 +82,25 @@ TC1 The Port May Come Before The Pod
     Create Pod    early    blue    2    10.11.2.11
     All Pods Should Reach All    blue
 
+A Write Is Answered When The Switch Has It
+    [Documentation]    The flows are there with the answer, so the first packet passes; without its port the pod is pending.
+    Plug Pod    prompt    blue    1    10.11.1.30/24    10.11.1.1
+    ${body}=    Pod Body    prompt    blue    1    10.11.1.30
+    ${uid}=    Pod Uid    blue:prompt
+    ${at}=    Set Variable    /rests/data/pod:coe/pods=${uid}?wait\=programmed&timeout\=20s
+    ${answer}=    PUT On Session    coeus    ${at}    json=${body}    expected_status=201
+    ${dpn}=    Dpn Id    1
+    ${programmed}=    Set Variable    ${answer.json()}[coeus-status:programmed]
+    Should Be Equal    ${programmed}[state]    programmed
+    Should Be Equal As Integers    0x${programmed}[switch][0][dpid]    ${dpn}
+    Ping Should Pass Once    blue:prompt    10.11.1.10
+    ${gone}=    DELETE On Session    coeus    ${at}    expected_status=200
+    Should Be Equal    ${gone.headers}[coeus-programmed]    programmed
+    Unplug Pod    prompt    blue
+    ${later}=    PUT On Session    coeus    ${at.replace("20s", "1s")}    json=${body}    expected_status=202
+    Should Contain    ${later.text}    no switch has a port with external_ids:iface-id=blue:prompt
+    Delete Pod    prompt    blue
+
 A Second Pod With The Same Address Is Refused With Its Owner's Name
     ${answer}=    Create Pod    twin    blue    2    10.11.1.10    expected=409
     Should Contain    ${answer.text}    p1

@@ -1,9 +1,11 @@
 //! The whole controller, put together: what `coeus serve` runs.
 
+mod confirmations;
 mod files;
 mod punts;
 mod settings;
 
+use confirmations::Confirmations;
 pub use files::allow_many_files;
 pub use settings::{ServeOptions, Settings, SettingsError};
 
@@ -203,6 +205,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         let statistics = statistics.clone();
         Box::pin(async move { statistics.fill(snapshot, &path).await })
     }));
+    app.switches = Some(Arc::new(Confirmations(programmers.clone())));
     let readers = events::install(&mut app, &mut operations, (&settings.limits).into());
     app.operations = Arc::new(operations);
     if let Err(error) = events::announce(&datastore).await {

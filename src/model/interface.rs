@@ -116,6 +116,14 @@ pub enum GatewaySource {
 }
 
 impl Interface {
+    /// What it is called where its state is shown.
+    pub fn object_name(&self) -> Text {
+        match &self.identity {
+            Some(identity) => identity.name.clone(),
+            None => self.id.to_string().into(),
+        }
+    }
+
     /// Writes out what is known now.
     pub(super) fn spell(&mut self) {
         self.mac_text = self.attachment.as_ref().map(|attachment| attachment.mac.to_string().into());

@@ -42,6 +42,14 @@ impl Model {
         self.pods.get(uid)
     }
 
+    /// Names of the objects that tell how far a pod is: its interfaces, or the pod itself while it has none.
+    pub fn objects_of(&self, pod: &Text) -> Vec<Text> {
+        let first = InterfaceId { pod: pod.clone(), uid: Text::new() };
+        let interfaces = self.interfaces.range(first..).take_while(|(id, _)| id.pod == *pod);
+        let names: Vec<Text> = interfaces.map(|(_, entry)| entry.interface.object_name()).collect();
+        if names.is_empty() && self.pods.contains_key(pod) { vec![pod.clone()] } else { names }
+    }
+
     pub fn elan(&self, name: &str) -> Option<&Elan> {
         self.elans.get(name)
     }

@@ -14,6 +14,7 @@ use tracing::{debug, info, warn};
 
 use super::diff::{Actual, Item, ItemId, plan, plan_delta};
 use super::report::{Failure, Status};
+use super::told::Told;
 use super::{send, warm};
 use crate::net::Dpid;
 use crate::pipeline::{Delta, FlowChange, FlowKey, SwitchTables};
@@ -38,6 +39,7 @@ pub struct Programmers {
 }
 
 struct Inner {
+    told: Mutex<Told>,
     slots: Mutex<HashMap<Dpid, Arc<Slot>>>,
     /// Opens when the desired state is complete: nothing is compared before.
     gate: watch::Sender<bool>,
@@ -72,12 +74,18 @@ impl Programmers {
     /// `reports` gets the id of a switch whenever its [`Status`] changed; when it is full, reports are joined.
     pub fn new(reports: mpsc::Sender<Dpid>) -> Programmers {
         Programmers {
-            inner: Arc::new(Inner { slots: Mutex::default(), gate: watch::channel(false).0, reports }),
+            inner: Arc::new(Inner {
+                told: Mutex::default(),
+                slots: Mutex::default(),
+                gate: watch::channel(false).0,
+                reports,
+            }),
         }
     }
 
     /// Takes what changed. Never blocks: the change joins what has not been sent yet.
     pub fn apply(&self, revision: u64, deltas: BTreeMap<Dpid, Delta>) {
+        locked(&self.inner.told).add(revision, deltas.keys().copied());
         for (dpid, delta) in deltas {
             let slot = self.slot(dpid);
             let mut desired = locked(&slot.desired);
@@ -99,6 +107,12 @@ impl Programmers {
     /// What a switch should hold.
     pub fn desired(&self, dpid: Dpid) -> SwitchTables {
         locked(&self.slot(dpid).desired).tables.clone()
+    }
+
+    /// The switches that a revision told something. One that is long gone counts as if it had told all.
+    pub fn told(&self, revision: u64) -> Vec<Dpid> {
+        let told = locked(&self.inner.told).of(revision);
+        told.unwrap_or_else(|| self.switches())
     }
 
     /// Whether something is desired of a switch that it has not confirmed.
@@ -310,7 +324,7 @@ impl Task {
             }
             (std::mem::take(&mut desired.pending), desired.revision)
         };
-        if delta.is_empty() {
+        if delta.is_empty() && *self.slot.confirmed.borrow() >= revision {
             return Ok(());
         }
         let items = plan_delta(&delta, &self.groups, &self.meters);

@@ -7,6 +7,7 @@ mod actor;
 mod diff;
 mod report;
 mod send;
+mod told;
 mod warm;
 
 pub use actor::Programmers;

@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -11,7 +11,7 @@ use coeus::accounts::Accounts;
 use coeus::datastore::journal::MemoryJournal;
 use coeus::datastore::{CandidateLimits, Edit, Handle, NullEngine, Store, Transaction, actor, to_json};
 use coeus::northbound::events;
-use coeus::northbound::restconf::{App, Call, Operations, announce, serve};
+use coeus::northbound::restconf::{App, Call, Operations, Switches, announce, serve};
 use coeus::schema::{Fields, Node, Schema, SchemaId, Value, builtin, load_with};
 
 pub struct Server {
@@ -76,20 +76,29 @@ impl Server {
 
     /// The same; `sink` hears what changes on the switches.
     pub fn network_with(sink: coeus::renderers::Sink) -> Server {
-        Server::rendering(sink, CandidateLimits::default())
+        Server::rendering(sink, CandidateLimits::default(), None)
+    }
+
+    /// The same; writes may wait for these switches.
+    pub fn programmed(sink: coeus::renderers::Sink, switches: Arc<dyn Switches>) -> Server {
+        Server::rendering(sink, CandidateLimits::default(), Some(switches))
     }
 
     /// The same with other bounds on candidates.
     pub fn with_candidates(candidates: CandidateLimits) -> Server {
-        Server::rendering(Box::new(|_, _| {}), candidates)
+        Server::rendering(Box::new(|_, _| {}), candidates, None)
     }
 
-    fn rendering(sink: coeus::renderers::Sink, candidates: CandidateLimits) -> Server {
+    fn rendering(
+        sink: coeus::renderers::Sink,
+        candidates: CandidateLimits,
+        switches: Option<Arc<dyn Switches>>,
+    ) -> Server {
         let engine = coeus::renderers::Engine::new(builtin(), sink);
         let mut operations = Operations::default();
         coeus::northbound::rpcs::register(builtin(), &mut operations);
         let limits = events::Limits::default();
-        Server::with_bounds(builtin(), Box::new(engine), operations, limits, candidates)
+        Server::with_bounds(builtin(), Box::new(engine), operations, limits, candidates, switches)
     }
 
     fn of(schema: &'static Schema) -> Server {
@@ -102,7 +111,7 @@ impl Server {
         operations: Operations,
         limits: events::Limits,
     ) -> Server {
-        Server::with_bounds(schema, engine, operations, limits, CandidateLimits::default())
+        Server::with_bounds(schema, engine, operations, limits, CandidateLimits::default(), None)
     }
 
     fn with_bounds(
@@ -111,6 +120,7 @@ impl Server {
         mut operations: Operations,
         limits: events::Limits,
         candidates: CandidateLimits,
+        switches: Option<Arc<dyn Switches>>,
     ) -> Server {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -122,6 +132,7 @@ impl Server {
         let datastore = started.handle.clone().with_candidates(candidates);
         let mut app = App::new(datastore, Accounts::admin("secret").unwrap());
         app.limits.body = 1 << 20;
+        app.switches = switches;
         let readers = events::install(&mut app, &mut operations, limits);
         runtime.block_on(events::announce(&started.handle)).unwrap();
         app.operations = operations.into();

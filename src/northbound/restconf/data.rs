@@ -8,7 +8,7 @@ use super::conditions::{self, Verdict};
 use super::face::Face;
 use super::media::{self, BodyKind, Encoding};
 use super::read::{self, Found};
-use super::way::{self, Way};
+use super::way::{self, Fate};
 use super::{App, Problem, Problems, answer, gzip, operations, patch, query, stream, write};
 use crate::datastore::{Stamp, Store};
 use crate::schema::DataPath;
@@ -72,8 +72,12 @@ pub async fn handle(
         );
         return Err(Problem::new("operation-not-supported", message).with_allow("GET, HEAD, OPTIONS").into());
     }
-    let (way, query) = way::of(parts.uri.query())?;
-    if face.is_candidate() && matches!(way, Way::Confirm { .. }) {
+    let (way, query) = way::of(app, parts.uri.query())?;
+    if face.is_candidate() && way.wait.is_some() {
+        let message = "a candidate is not programmed; commit-candidate is what switches hear of";
+        return Err(Problem::new("invalid-value", message).into());
+    }
+    if face.is_candidate() && matches!(way.fate, Fate::Confirm { .. }) {
         let message =
             "nothing is committed here that could go back; give confirm-timeout to commit-candidate";
         return Err(Problem::new("invalid-value", message).into());
@@ -87,7 +91,7 @@ pub async fn handle(
                 query::none(query)?;
                 let body = app.whole(body).await?;
                 let request = patch::Request { user, face, path: &path, headers, encoding, body: &body };
-                if way == Way::DryRun {
+                if way.fate == Fate::DryRun {
                     return Ok(way::planned(&patch::plan(app, request).await?));
                 }
                 let patched = patch::patch(app, request, &way).await?;
@@ -102,7 +106,7 @@ pub async fn handle(
         },
     };
     let request = write::Request { user, face, method, path, headers, query, body: &body, encoding };
-    if way == Way::DryRun {
+    if way.fate == Fate::DryRun {
         return Ok(way::planned(&write::plan(app, request).await?));
     }
     let written = write::write(app, request, &way).await?;
@@ -136,6 +140,9 @@ fn done(app: &App, face: Face, written: write::Written) -> Response<Body> {
     {
         validators(app, stamp, "", headers);
     }
+    if let Some(report) = &written.report {
+        report.tell(&mut response, true);
+    }
     response
 }
 
@@ -160,6 +167,9 @@ fn patched_answer(app: &App, face: Face, parts: &Parts, patched: patch::Patched)
         && let Some(stamp) = stamp(app, face, &path)
     {
         validators(app, stamp, "", response.headers_mut());
+    }
+    if let Some(report) = &patched.report {
+        report.tell(&mut response, false);
     }
     response
 }

@@ -21,6 +21,7 @@ mod read;
 mod routes;
 mod server;
 mod stream;
+mod wait;
 mod way;
 mod write;
 
@@ -31,6 +32,7 @@ pub use monitoring::announce;
 pub use operations::{Call, Operations, Outcome};
 pub(in crate::northbound) use query::pairs;
 pub use server::serve;
+pub use wait::Switches;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -67,6 +69,8 @@ pub struct App {
     pub limits: Limits,
     /// What only switches know, put into a snapshot for one reader.
     pub live: Option<Live>,
+    /// How far the switches are; `None`: nobody programs any.
+    pub switches: Option<Arc<dyn Switches>>,
     /// Is told of each answer.
     pub answered: Option<Answered>,
 }
@@ -92,6 +96,7 @@ impl App {
             resources: Vec::new(),
             limits: Limits::default(),
             live: None,
+            switches: None,
             answered: None,
         }
     }

@@ -5,7 +5,8 @@ use axum::http::{HeaderMap, StatusCode};
 use super::face::Face;
 use super::media::Encoding;
 use super::query::Insert;
-use super::way::Way;
+use super::wait::Report;
+use super::way::{Carried, Way};
 use super::{App, Problem, Problems, bounds, conditions, query};
 use crate::datastore::{Edit, Operation, Planned, Revision, Store, Transaction};
 use crate::schema::{DataPath, Node, Position, Schema, user_ordered};
@@ -17,6 +18,8 @@ pub struct Written {
     pub location: Option<String>,
     /// What was written, and the revision that did it; none for what is gone.
     pub resource: Option<(DataPath, Revision)>,
+    /// How far the switches are, if that was waited for.
+    pub report: Option<Report>,
 }
 
 /// The four ways to write.
@@ -46,7 +49,7 @@ pub async fn write(app: &App, request: Request<'_>, way: &Way) -> Result<Written
     let (face, method) = (request.face, request.method);
     let schema = app.datastore.snapshot().schema;
     let (transaction, at) = transaction(app, request)?;
-    let committed = way.commit(app, transaction).await?;
+    let Carried { committed, report } = way.commit(app, transaction).await?;
     let created = committed.created.first().copied().unwrap_or_default();
     let status = match method {
         Method::Post => face.posted(),
@@ -57,7 +60,7 @@ pub async fn write(app: &App, request: Request<'_>, way: &Way) -> Result<Written
     let location =
         (created && matches!(method, Method::Post | Method::Put)).then(|| face.location(schema, &at));
     let resource = (method != Method::Delete).then_some((at, committed.revision));
-    Ok(Written { status, location, resource })
+    Ok(Written { status, location, resource, report })
 }
 
 /// What the write would do.

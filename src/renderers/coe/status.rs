@@ -98,11 +98,7 @@ impl Names {
     }
 
     fn entry(&self, interface: &Interface) -> (DataPath, Build) {
-        let name = match &interface.identity {
-            Some(identity) => Value::Text(identity.name.clone()),
-            None => Value::text(interface.id.to_string()),
-        };
-        self.object.entry([name])
+        self.object.entry([Value::Text(interface.object_name())])
     }
 
     fn pod(&self, build: Build, pod: &Pod) -> Build {

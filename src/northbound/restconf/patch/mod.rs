@@ -13,7 +13,7 @@ pub use self::status::Patched;
 use super::face::Face;
 use super::media::Encoding;
 use super::query::Insert;
-use super::way::Way;
+use super::way::{Carried, Way};
 use super::{App, Problem, Problems, bounds, conditions, write};
 use crate::datastore::{DatastoreError, Edit, Operation, Planned, Store, Transaction};
 use crate::schema::{DataPath, Schema};
@@ -50,8 +50,9 @@ pub async fn patch(app: &App, request: Request<'_>, way: &Way) -> Result<Patched
     let schema = app.datastore.snapshot().schema;
     let targets: Vec<String> = transaction.edits.iter().map(|edit| edit.path.display(schema)).collect();
     match way.commit(app, transaction).await {
-        Ok(_) => {
-            Ok(Patched { status: StatusCode::OK, changed: Some(path.clone()), id, outcome: Outcome::Done })
+        Ok(Carried { report, .. }) => {
+            let changed = Some(path.clone());
+            Ok(Patched { status: StatusCode::OK, changed, id, outcome: Outcome::Done, report })
         }
         Err(error) => {
             let mut faults = faults;
@@ -243,6 +244,6 @@ impl Faults {
             Outcome::Refused(others)
         };
         let status = code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Patched { status, changed: None, id, outcome }
+        Patched { status, changed: None, id, outcome, report: None }
     }
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::Problems;
 use super::super::media::Encoding;
+use super::super::wait::Report;
 use super::body::NAMESPACE;
 use crate::schema::{DataPath, Schema, xml};
 
@@ -15,6 +16,8 @@ pub struct Patched {
     pub changed: Option<DataPath>,
     pub id: String,
     pub outcome: Outcome,
+    /// How far the switches are, if that was waited for.
+    pub report: Option<Report>,
 }
 
 pub enum Outcome {
