@@ -3,17 +3,18 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::thread;
 use std::time::SystemTime;
 
 use super::history::{Ids, id_changes};
 use super::past::State;
 use super::{
-    Change, Commit, DatastoreError, DerivedEdit, Edit, Engine, IdChange, Operation, Question, Report,
+    Change, Commit, DatastoreError, DerivedEdit, Edit, Engine, IdChange, Layers, Operation, Question, Report,
     Revision, Snapshot, Store, Transaction,
 };
 use crate::access::{Gatekeeper, Grants};
 use crate::schema::{
-    DataPath, Index, Parents, Step, diff, merge_layers, reposition, stamp_since, tree, validate_with,
+    DataPath, Index, Parents, Schema, Step, diff, merge_layers, reposition, stamp_since, tree, validate_with,
 };
 
 /// Changed paths kept for conflict detection. An edit based on something older is a conflict.
@@ -349,18 +350,35 @@ impl Core {
     }
 }
 
-/// Puts what the engine derived into the derived layers.
+/// Derived edits of one commit that are worth a second thread.
+const MANY: usize = 2048;
+
+/// Puts what the engine derived into the derived layers. The two stores have trees of their own, so that many edits are shared out.
 pub(super) fn derive(after: &mut Snapshot, edits: &[DerivedEdit], revision: u64) {
-    let schema = after.schema;
-    for edit in edits {
-        let at = edit.at();
-        let layer = &mut after.layers_mut(at.store()).derived;
-        let steps = at.steps();
-        if let Err(error) = tree::set(layer, schema, &steps, edit.node(), revision) {
-            let path = DataPath { steps }.display(schema);
-            tracing::error!(%error, path, "a derived node does not fit its model");
+    let Snapshot { schema, config, operational, .. } = after;
+    let schema: &Schema = schema;
+    let put = |layers: &mut Layers, store: Store| {
+        for edit in edits {
+            let at = edit.at();
+            if at.store() != store {
+                continue;
+            }
+            let steps = at.steps();
+            if let Err(error) = tree::set(&mut layers.derived, schema, &steps, edit.node(), revision) {
+                let path = DataPath { steps }.display(schema);
+                tracing::error!(%error, path, "a derived node does not fit its model");
+            }
         }
+    };
+    if edits.len() < MANY {
+        put(config, Store::Config);
+        put(operational, Store::Operational);
+        return;
     }
+    thread::scope(|scope| {
+        scope.spawn(|| put(config, Store::Config));
+        put(operational, Store::Operational);
+    });
 }
 
 pub(super) fn take_ids(ids: &mut Ids, changes: &[IdChange]) {

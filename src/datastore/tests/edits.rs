@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::*;
 use crate::schema::testing::{arbitrary_root, sample};
-use crate::schema::{Fields, json};
+use crate::schema::{Fields, Key, Value, builtin, json};
 
 fn snapshot(input: &Arc<Fields>) -> Snapshot {
     let mut snapshot = Snapshot::empty(sample());
@@ -42,5 +42,38 @@ proptest! {
             prop_assert_eq!(text(&after.config.input), text(to));
         }
         prop_assert!(edits_between(sample(), Store::Config, &a, &Arc::new((*a).clone())).is_empty());
+    }
+}
+
+#[test]
+fn many_derived_edits_at_once_give_what_they_give_one_by_one() {
+    let schema = builtin();
+    let node = |number: usize, store: Store, top: &str, list: &str| {
+        let path = DataPath::root().child(schema.resolve(top));
+        let name = schema.resolve(&format!("{top}/{list}/name"));
+        let value = Value::text(format!("blue:p{number}"));
+        let path = path.entry(schema.resolve(&format!("{top}/{list}")), Key::one(value.clone()));
+        DerivedNode::new(schema, store, path, Fields::of(vec![(name, Node::Leaf(value))]).into())
+    };
+    let mut edits: Vec<DerivedEdit> = (0..1500)
+        .flat_map(|number| {
+            [
+                node(number, Store::Config, "/ietf-interfaces:interfaces", "interface"),
+                node(number, Store::Operational, "/ietf-interfaces:interfaces-state", "interface"),
+            ]
+        })
+        .map(DerivedEdit::Put)
+        .collect();
+    let gone = edits.iter().step_by(3).map(|edit| DerivedEdit::Gone(edit.at().clone())).collect::<Vec<_>>();
+    edits.extend(gone);
+    let (mut at_once, mut one_by_one) = (Snapshot::empty(schema), Snapshot::empty(schema));
+    core::derive(&mut at_once, &edits, 7);
+    for edit in &edits {
+        core::derive(&mut one_by_one, std::slice::from_ref(edit), 7);
+    }
+    for store in [Store::Config, Store::Operational] {
+        assert_eq!(at_once.layers(store).derived, one_by_one.layers(store).derived);
+        let Some(Node::Container(all)) = at_once.read(store, &DataPath::root()) else { panic!("no root") };
+        assert!(!all.is_empty());
     }
 }
