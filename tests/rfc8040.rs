@@ -11,6 +11,8 @@ mod errors;
 mod operations;
 #[path = "rfc8040/ordered.rs"]
 mod ordered;
+#[path = "rfc8040/pages.rs"]
+mod pages;
 #[path = "rfc8040/patches.rs"]
 mod patches;
 #[path = "rfc8040/queries.rs"]

@@ -188,7 +188,11 @@ fn rfc8040_9_1_the_capabilities_are_told() {
         .iter()
         .map(|uri| uri.as_str().unwrap())
         .collect();
-    for capability in ["depth:1.0", "fields:1.0", "with-defaults:1.0", "defaults:1.0?basic-mode=explicit"] {
+    let queries =
+        ["depth", "fields", "filter", "replay", "with-defaults", "limit", "offset", "cursor", "direction"];
+    let queries = queries.into_iter().chain(["sort-by", "where", "sublist-limit"]);
+    let queries = queries.map(|query| format!("{query}:1.0"));
+    for capability in queries.chain(["defaults:1.0?basic-mode=explicit".to_owned()]) {
         let uri = format!("urn:ietf:params:restconf:capability:{capability}");
         assert!(told.contains(&uri.as_str()), "{uri} in {told:?}");
     }

@@ -1,4 +1,4 @@
-//! Query parameters: RFC 8040 section 4.8, RFC 8527 section 3.2, list pagination.
+//! Query parameters: RFC 8040 section 4.8, RFC 8527 section 3.2.
 
 use serde_json::json;
 
@@ -107,39 +107,6 @@ fn rfc8040_3_5_4_an_absent_leaf_answers_with_its_default_in_use() {
     assert_eq!(server.send("GET", &format!("{LAB}/tls-port"), "").status, 404, "its case is not chosen");
     assert_eq!(server.send("GET", &format!("{LAB}/speed?with-defaults=trim"), "").status, 404);
     assert_eq!(server.send("GET", &format!("{LAB}/item=three/value"), "").status, 404);
-}
-
-#[test]
-fn list_pagination_pages_through_a_list_and_is_refused_elsewhere() {
-    let server = Server::lab();
-    let items: Vec<_> = (0..25).map(|at| json!({"name": format!("n/{at:02}"), "value": 25 - at})).collect();
-    server.send("PUT", LAB, &json!({"lab:lab": {"item": items}}).to_string());
-    let names = |answer: &crate::support::Answer| -> Vec<String> {
-        let body = answer.json();
-        let all = body["lab:item"].as_array().unwrap().iter();
-        all.map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
-    };
-    let (mut at, mut seen) = (format!("{LAB}/item?limit=10"), Vec::new());
-    loop {
-        let page = server.send("GET", &at, "");
-        assert_eq!(page.status, 200, "{}", page.body);
-        seen.extend(names(&page));
-        assert_eq!(page.header("x-remaining"), Some((25 - seen.len()).to_string().as_str()));
-        let Some(link) = page.header("link") else { break };
-        at = link.strip_prefix('<').and_then(|link| link.split_once(">; rel=\"next\"")).unwrap().0.to_owned();
-    }
-    assert_eq!(seen, (0..25).map(|at| format!("n/{at:02}")).collect::<Vec<_>>());
-    let get = |query: &str| server.send("GET", &format!("{LAB}/item?{query}"), "");
-    assert_eq!(names(&get("offset=23")), ["n/23", "n/24"]);
-    assert_eq!(names(&get("limit=2&direction=backwards")), ["n/24", "n/23"]);
-    assert_eq!(names(&get("limit=2&sort-by=value")), ["n/24", "n/23"]);
-    assert_eq!(get("limit=1&fields=value").json(), json!({"lab:item": [{"name": "n/00", "value": 25}]}));
-    for wrong in ["offset=26", "limit=0", "limit=x", "sort-by=inner", "cursor=gone", "direction=up"] {
-        assert_eq!(get(wrong).status, 400, "{wrong}");
-    }
-    for elsewhere in [LAB.to_owned(), format!("{LAB}/item=n%2F00"), "/rests/data".to_owned()] {
-        assert_eq!(server.send("GET", &format!("{elsewhere}?limit=1"), "").status, 400, "{elsewhere}");
-    }
 }
 
 #[test]

@@ -100,6 +100,25 @@ fn what_may_not_be_read_is_not_there() {
 }
 
 #[test]
+fn what_may_not_be_read_decides_no_condition() {
+    let lab = lab();
+    let nodes = "where=/k8s-node:k8s-nodes-info/k8s-node:id='n'";
+    let hidden = format!("where=/pod:coe/pod:pods[uid='{}']/name='a'", uid(2));
+    let get = |user: &str, query: &str| {
+        let answer = lab.send(&format!("{user}:{user}-secret"), "GET", &format!("{PODS}/pods?{query}"), "");
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.body
+    };
+    for query in [nodes, hidden.as_str()] {
+        let admin = lab.send("admin:secret", "GET", &format!("{PODS}/pods?{query}"), "").body;
+        assert!(admin.contains(&uid(1)) && admin.contains(&uid(2)), "{admin}");
+        assert_eq!(get("ops", query), r#"{"pod:pods":[]}"#, "{query}");
+    }
+    let list = get("ops", "where=name='a'&limit=1");
+    assert!(list.contains(&uid(1)) && !list.contains("remaining"), "hidden entries are not counted: {list}");
+}
+
+#[test]
 fn the_past_and_the_reasons_are_for_administrators_unless_a_rule_permits_them() {
     let lab = lab();
     for operation in ["coeus-history:list-revisions", "coeus-history:diff", "coeus-history:rollback"] {

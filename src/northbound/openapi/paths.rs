@@ -93,6 +93,12 @@ fn below(schema: &Schema, actions: &[SchemaId], id: SchemaId, above: &Place, pat
     }
 }
 
+/// Query parameters of all reads.
+const READ: &[&str] = &["content", "depth", "fields", "sublist-limit", "with-defaults"];
+
+/// Query parameters of reads of whole lists; where entries have no names, there is no cursor.
+const PAGES: &[&str] = &["cursor", "limit", "offset", "direction", "sort-by", "where"];
+
 /// What can be done with a container or list entry of configuration.
 const WRITABLE: &[&str] = &["get", "post", "put", "patch", "delete"];
 
@@ -144,9 +150,15 @@ fn insert(
         let content = json!({ MEDIA: {"schema": framed} });
         operation["responses"] = match *method {
             "get" => {
-                let names = ["content", "depth", "fields", "with-defaults"];
-                operation["parameters"] = json!(names.map(|name| reference("parameters", name)));
-                answers(&[("200", json!({"description": "The data.", "content": content}))])
+                let keyless = matches!(&node.kind, Kind::List { keys, .. } if keys.is_empty());
+                let pages = if suffix.is_empty() { &[][..] } else { &PAGES[usize::from(keyless)..] };
+                let names = READ.iter().chain(pages);
+                operation["parameters"] = names.map(|name| reference("parameters", name)).collect();
+                let mut all = answers(&[("200", json!({"description": "The data.", "content": content}))]);
+                if !suffix.is_empty() {
+                    all["416"] = reference("responses", "beyond");
+                }
+                all
             }
             "post" => {
                 let children = children(schema, id);

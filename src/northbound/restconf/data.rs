@@ -9,7 +9,7 @@ use super::face::Face;
 use super::media::{self, BodyKind, Encoding};
 use super::read::{self, Found};
 use super::way::{self, Fate};
-use super::{App, Problem, Problems, answer, gzip, operations, patch, query, stream, write};
+use super::{App, Problem, Problems, answer, gzip, operations, paging, patch, query, stream, write};
 use crate::datastore::{Stamp, Store};
 use crate::schema::DataPath;
 
@@ -188,7 +188,7 @@ fn validators(app: &App, stamp: Stamp, suffix: &str, headers: &mut HeaderMap) {
 async fn get(app: &App, face: Face, raw: &str, parts: &Parts) -> Result<Response<Body>, Problems> {
     let snapshot = app.datastore.snapshot();
     let path = face.path(snapshot.schema, raw)?;
-    let media = media::of_answer(&parts.headers, face)?;
+    let media = media::of_read(&parts.headers, face, paging::is_list(snapshot.schema, &path).is_some())?;
     let query = query::read(snapshot.schema, face, &path, parts.uri.query())?;
     let live = match &app.live {
         Some(live) if read::shows_state(face, &query) => live(snapshot.clone(), path.clone()).await,
@@ -197,6 +197,7 @@ async fn get(app: &App, face: Face, raw: &str, parts: &Parts) -> Result<Response
     let is_live = live.is_some();
     let snapshot = live.map_or(snapshot, |live| app.datastore.readable(live));
     let mut found = read::read(snapshot, face, path, query)?;
+    found.in_list = media.is_list();
     if is_live {
         // Counters move without a revision: no tag says that they are the same.
         found.stamp = None;
@@ -230,18 +231,28 @@ async fn get(app: &App, face: Face, raw: &str, parts: &Parts) -> Result<Response
     Ok(response)
 }
 
-/// Where the next page is (RFC 8288), and how much is behind this one.
+/// Where the pages around this one are (RFC 8288), and how much is behind it.
 fn pages(found: &Found, parts: &Parts, headers: &mut HeaderMap) {
-    let Some(remaining) = found.remaining else { return };
-    headers.insert("x-remaining", HeaderValue::from(remaining));
-    let Some(next) = &found.next else { return };
+    let Some(turned) = &found.turned else { return };
+    headers.insert("x-remaining", HeaderValue::from(turned.remaining));
     let kept = parts.uri.query().unwrap_or_default().split('&');
     let kept: Vec<&str> = kept
         .filter(|pair| !pair.is_empty() && !pair.starts_with("cursor=") && !pair.starts_with("offset="))
         .collect();
-    let link = format!("<{}?{}&cursor={next}>; rel=\"next\"", parts.uri.path(), kept.join("&"));
-    if let Ok(link) = HeaderValue::from_str(&link) {
-        headers.insert(header::LINK, link);
+    let mut link = |relation: &str, start: String| {
+        let link = format!("<{}?{}&{start}>; rel=\"{relation}\"", parts.uri.path(), kept.join("&"));
+        if let Ok(link) = HeaderValue::from_str(&link) {
+            headers.append(header::LINK, link);
+        }
+    };
+    match &turned.next {
+        Some(next) => link("next", format!("cursor={}", next.replace('%', "%25"))),
+        // Entries without names are counted.
+        None if turned.remaining > 0 => link("next", format!("offset={}", found.until)),
+        None => {}
+    }
+    if let Some(previous) = &turned.previous {
+        link("prev", format!("cursor={}", previous.replace('%', "%25")));
     }
 }
 

@@ -24,13 +24,21 @@ impl Media {
     pub fn suffix(self) -> &'static str {
         match self.encoding {
             Encoding::Json => "",
+            Encoding::Xml if self.is_list() => "-xml-list",
             Encoding::Xml => "-xml",
         }
+    }
+
+    /// Entries of lists stand side by side in one element.
+    pub fn is_list(self) -> bool {
+        self == YANG_XML_LIST
     }
 }
 
 pub const YANG_JSON: Media = Media { name: "application/yang-data+json", encoding: Encoding::Json };
 const YANG_XML: Media = Media { name: "application/yang-data+xml", encoding: Encoding::Xml };
+/// draft-ietf-netconf-list-pagination-rc section 2.2.
+const YANG_XML_LIST: Media = Media { name: "application/yang-data+xml-list", encoding: Encoding::Xml };
 const JSON: Media = Media { name: "application/json", encoding: Encoding::Json };
 
 /// In the order of our preference on the root of RFC 8040.
@@ -67,6 +75,14 @@ pub fn usual(face: Face) -> Media {
 /// # Errors
 /// 406 when nothing that is served will do.
 pub fn of_answer(headers: &HeaderMap, face: Face) -> Result<Media, Problems> {
+    of_read(headers, face, false)
+}
+
+/// The media type of data; those of a whole list have one more.
+///
+/// # Errors
+/// As [`of_answer`].
+pub fn of_read(headers: &HeaderMap, face: Face, list: bool) -> Result<Media, Problems> {
     let mut values = headers.get_all(header::ACCEPT).iter().peekable();
     if values.peek().is_none() {
         return Ok(usual(face));
@@ -78,7 +94,7 @@ pub fn of_answer(headers: &HeaderMap, face: Face) -> Result<Media, Problems> {
     }
     let ranges: Vec<Range<'_>> = accept.split(',').filter_map(Range::read).collect();
     let mut best: Option<(u16, Media)> = None;
-    for media in std::iter::once(usual(face)).chain(SERVED) {
+    for media in std::iter::once(usual(face)).chain(SERVED).chain(list.then_some(YANG_XML_LIST)) {
         let quality = quality(&ranges, media.name);
         if quality > best.map_or(0, |(quality, _)| quality) {
             best = Some((quality, media));

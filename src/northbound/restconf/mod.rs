@@ -15,6 +15,7 @@ mod gzip;
 mod media;
 mod monitoring;
 mod operations;
+mod paging;
 mod patch;
 mod query;
 mod read;

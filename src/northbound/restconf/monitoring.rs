@@ -5,11 +5,21 @@ use crate::datastore::{DatastoreError, Edit, Handle, Store, Transaction};
 use crate::schema::{DataPath, Node, Value, tree};
 use tracing::warn;
 
-/// RFC 8040 section 9.1.1 for those of the query parameters, 9.1.2 for the mode of defaults.
-const CAPABILITIES: [&str; 5] = [
+/// RFC 8040 section 9.1.1 for those of the query parameters, 9.1.2 for the mode of defaults;
+/// draft-ietf-netconf-list-pagination-rc section 3.1 for those of pages.
+const CAPABILITIES: [&str; 14] = [
+    "urn:ietf:params:restconf:capability:cursor:1.0",
     "urn:ietf:params:restconf:capability:defaults:1.0?basic-mode=explicit",
     "urn:ietf:params:restconf:capability:depth:1.0",
+    "urn:ietf:params:restconf:capability:direction:1.0",
     "urn:ietf:params:restconf:capability:fields:1.0",
+    "urn:ietf:params:restconf:capability:filter:1.0",
+    "urn:ietf:params:restconf:capability:limit:1.0",
+    "urn:ietf:params:restconf:capability:offset:1.0",
+    "urn:ietf:params:restconf:capability:replay:1.0",
+    "urn:ietf:params:restconf:capability:sort-by:1.0",
+    "urn:ietf:params:restconf:capability:sublist-limit:1.0",
+    "urn:ietf:params:restconf:capability:where:1.0",
     "urn:ietf:params:restconf:capability:with-defaults:1.0",
     "urn:ietf:params:restconf:capability:yang-patch:1.0",
 ];

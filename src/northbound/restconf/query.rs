@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 
 use super::face::{Datastore, Face};
+use super::paging::{self, Pages};
 use super::{Problem, Problems};
-use crate::schema::select::{Direction, FieldTree, Page, Selection, WithDefaults};
-use crate::schema::{DataPath, Kind, PathError, Schema};
+use crate::schema::select::{FieldTree, Page, Selection, WithDefaults};
+use crate::schema::{DataPath, PathError, Schema};
 
 /// Which data a GET wants (RFC 8040 section 4.8.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -101,6 +102,7 @@ pub fn read(
     query: Option<&str>,
 ) -> Result<ReadQuery, Problems> {
     let mut asked = ReadQuery::default();
+    let mut pages = Pages::new(schema, face, target);
     for Parameter { name, value, raw } in parameters(query)? {
         match (&*name, face) {
             ("content", Face::Rests) => asked.content = content(&value)?,
@@ -123,9 +125,12 @@ pub fn read(
                 }
                 asked.with_origin = true;
             }
-            ("limit" | "offset" | "cursor" | "direction" | "sort-by", _) => {
-                page(schema, face, target, &name, &value, raw, &mut asked.page)?;
+            ("sublist-limit", _) => {
+                let limit = paging::limit(&value);
+                let limit = limit.map_err(|message| wrong(format!("sublist-limit: {message}")))?;
+                asked.selection.sublist_limit = limit;
             }
+            _ if pages.take(&name, &value, raw)? => {}
             ("content", _) => return Err(unknown(&name, "here: the URL names the datastore")),
             ("with-origin", _) => {
                 return Err(unknown(&name, "here; it is for /rests/ds/ietf-datastores:operational"));
@@ -134,6 +139,7 @@ pub fn read(
             _ => return Err(unknown(&name, "with GET")),
         }
     }
+    asked.page = pages.done()?;
     Ok(asked)
 }
 
@@ -165,60 +171,6 @@ fn with_defaults(value: &str) -> Result<WithDefaults, Problems> {
             Err(wrong(format!("with-defaults={}: {message}", shortened(value))))
         }
     }
-}
-
-fn page(
-    schema: &Schema,
-    face: Face,
-    target: &DataPath,
-    name: &str,
-    value: &str,
-    raw: &str,
-    page: &mut Page,
-) -> Result<(), Problems> {
-    let list = target.steps.last().filter(|step| step.key.is_none()).map(|step| step.node);
-    let list = list.filter(|id| matches!(schema.node(*id).kind, Kind::List { .. } | Kind::LeafList { .. }));
-    let Some(list) = list else {
-        return Err(wrong(format!("{name} is for lists; name a list, without the key of an entry")));
-    };
-    let number = || {
-        let number = value.parse::<usize>().ok().filter(|_| !value.starts_with('+'));
-        number.ok_or_else(|| wrong(format!("{name}={}: say a number", shortened(value))))
-    };
-    match name {
-        "limit" if value == "unbounded" => page.limit = None,
-        "limit" => match number()? {
-            0 => return Err(wrong("limit=0: say unbounded or a number from 1".into())),
-            limit => page.limit = Some(limit),
-        },
-        "offset" => page.offset = number()?,
-        "direction" => {
-            page.direction = match value {
-                "forwards" => Direction::Forwards,
-                "backwards" => Direction::Backwards,
-                _ => return Err(wrong("direction: say forwards or backwards".into())),
-            }
-        }
-        "cursor" => {
-            let parent = target.parent().unwrap_or_default();
-            let mut text = parent.to_rfc8040(schema);
-            let node = schema.node(list);
-            let name = format!("{}:{}={raw}", schema.module(node.module).name, node.name);
-            text.push_str(if text.is_empty() { "" } else { "/" });
-            text.push_str(&name);
-            let path = DataPath::parse_rfc8040(schema, &text)?;
-            page.cursor = path.steps.last().and_then(|step| step.key.clone());
-        }
-        _ => {
-            let child = schema.child_named(Some(list), value, face.is_legacy());
-            let leaf = child.map_err(|message| wrong(format!("sort-by: {message}")))?;
-            if !matches!(schema.node(leaf).kind, Kind::Leaf { .. }) {
-                return Err(wrong(format!("sort-by: {} is not a leaf of the entry", shortened(value))));
-            }
-            page.sort_by = Some(leaf);
-        }
-    }
-    Ok(())
 }
 
 /// The query of a POST or PUT on a data resource.
@@ -322,6 +274,18 @@ mod tests {
             (Face::Rests, &pods, "sort-by=nothing"),
             (Face::Rests, &pods, "direction=up"),
             (Face::Rests, &pods, "cursor=x"),
+            (Face::Rests, &pods, "where=nothing"),
+            (Face::Rests, &pods, "where="),
+            (Face::Rests, &pods, "where=name="),
+            (Face::Rests, &pods, "where=1"),
+            (Face::Rests, &pods, "where=interface[1]"),
+            (Face::Rests, &pods, "where=//name"),
+            (Face::Rests, &coe, "where=pods"),
+            (Face::Rests, &coe, "sublist-limit=0"),
+            (Face::Rests, &pods, "sort-by=interface/uid"),
+            (Face::Rests, &pods, "sort-by=."),
+            (Face::Rests, &pods, "locale=C"),
+            (Face::Rests, &pods, "locale=sv_SE&sort-by=name"),
             (Face::Rests, &coe, "insert=first"),
             (Face::Rests, &coe, "fields=%ff"),
             (Face::Rests, &coe, "fields=%f"),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::face::{Datastore, Face};
 use super::media::Encoding;
 use super::query::{Content, ReadQuery};
-use super::{Problem, Problems};
+use super::{Problem, Problems, paging};
 use crate::datastore::{Snapshot, Stamp, Store};
 use crate::schema::json::Sink;
-use crate::schema::select::{Origin, Origins, Selected, Whole, WithDefaults, default_in_use};
-use crate::schema::{DataPath, Fields, Node, get_merged, merge_layers};
+use crate::schema::select::{Origin, Origins, Selected, Turned, Whole, WithDefaults, default_in_use};
+use crate::schema::{DataPath, Fields, Kind, Node, get_merged, merge_layers, xml};
 
 /// A resource, and how it is to be shown.
 pub struct Found {
@@ -23,10 +23,12 @@ pub struct Found {
     pub stamp: Option<Stamp>,
     /// The stamp covers all of it: there are no operational data in it.
     pub fresh: bool,
-    /// Where the next page begins.
-    pub next: Option<String>,
-    /// Entries behind this page.
-    pub remaining: Option<usize>,
+    /// It is a page of a list.
+    pub turned: Option<Turned>,
+    /// Entries before what is behind the page.
+    pub until: usize,
+    /// Lists stand in an element of their own, in XML.
+    pub in_list: bool,
 }
 
 /// Finds what the path names.
@@ -54,9 +56,9 @@ pub fn read(
         },
     };
     let (stamp, fresh) = stamp(&snapshot, store, &path);
-    let mut found =
-        Found { snapshot, path, node, query, defaulted, stamp, fresh, next: None, remaining: None };
-    found.turn_page()?;
+    let (turned, until, in_list) = (None, 0, false);
+    let mut found = Found { snapshot, path, node, query, defaulted, stamp, fresh, turned, until, in_list };
+    found.turn_page(store)?;
     Ok(found)
 }
 
@@ -117,6 +119,15 @@ fn unite(path: &DataPath, config: Node, operational: Node) -> Node {
     }
 }
 
+/// The whole tree that an answer is a part of.
+fn tree(snapshot: &Snapshot, source: Source) -> Arc<Fields> {
+    match source {
+        Source::Written => snapshot.layers(Store::Config).input.clone(),
+        Source::One(store) => whole(snapshot, store),
+        Source::Both => everything(snapshot),
+    }
+}
+
 /// When the answer last changed, as far as tags go, and whether that is all of it.
 fn stamp(snapshot: &Snapshot, source: Source, path: &DataPath) -> (Option<Stamp>, bool) {
     match source {
@@ -151,18 +162,35 @@ fn default_of(snapshot: &Snapshot, source: Source, path: &DataPath, query: &Read
 }
 
 impl Found {
-    fn turn_page(&mut self) -> Result<(), Problems> {
-        let (false, Some(id)) = (self.query.page.is_all(), self.path.last_node()) else { return Ok(()) };
-        let schema = self.snapshot.schema;
-        let part = self.query.page.of(schema, id, &self.node).map_err(|error| {
-            Problem::new("invalid-value", error.to_string()).at(self.path.display(schema))
-        })?;
-        self.node = part.node;
-        self.remaining = Some(part.remaining);
-        self.next = part.next.map(|key| {
+    fn turn_page(&mut self, source: Source) -> Result<(), Problems> {
+        let (page, schema) = (&self.query.page, self.snapshot.schema);
+        let (false, Some(id)) = (page.is_all(), self.path.last_node()) else { return Ok(()) };
+        let root = match &page.condition {
+            None => Arc::default(),
+            Some(condition) => {
+                if !condition.is_within(schema) {
+                    // Other data decide too: the tag of the list would not tell of their changes.
+                    self.stamp = None;
+                }
+                tree(&self.snapshot, source)
+            }
+        };
+        let part = page.of(schema, &root, &self.path, &self.node);
+        let part = part.map_err(|error| paging::refused(&error, self.path.display(schema)))?;
+        let text = |key| {
             let text = DataPath::root().entry(id, key).to_rfc8040(schema);
             text.split_once('=').map_or(String::new(), |(_, key)| key.to_owned())
-        });
+        };
+        let shown = match &part.node {
+            Node::List(list) => list.len(),
+            Node::LeafList(values) => values.len(),
+            Node::Container(_) | Node::Leaf(_) => 0,
+        };
+        let named = matches!(&schema.node(id).kind, Kind::List { keys, .. } if !keys.is_empty());
+        let previous = (part.before > 0 && named).then(|| part.previous.map_or_else(String::new, text));
+        self.until = part.before + shown;
+        self.turned = Some(Turned { remaining: part.remaining, next: part.next.map(text), previous });
+        self.node = part.node;
         Ok(())
     }
 
@@ -182,7 +210,7 @@ impl Found {
         sink: &mut Sink<'_>,
     ) -> Result<bool, Problems> {
         let schema = self.snapshot.schema;
-        if self.query.selection.is_whole() && !self.query.with_origin && !self.defaulted {
+        if self.query.selection.is_whole() && !self.is_special() {
             return encoding.write(schema, &self.path, &self.node, &Whole, out, sink);
         }
         let root = match self.query.selection.defaults {
@@ -198,10 +226,19 @@ impl Found {
                 (Origin::System, &layers[1].derived),
             ])
         });
-        let mut view = Selected::new(schema, &self.query.selection, &self.path, &root, origins);
+        let view = Selected::new(schema, &self.query.selection, &self.path, &root, origins);
+        let mut view = view.turned(self.turned.as_ref());
         if self.defaulted {
             view = view.defaulted();
         }
+        if self.in_list {
+            return Ok(xml::write_list(schema, &self.path, &self.node, &view, out, sink));
+        }
         encoding.write(schema, &self.path, &self.node, &view, out, sink)
+    }
+
+    /// It cannot be written as it is stored.
+    fn is_special(&self) -> bool {
+        self.query.with_origin || self.defaulted || self.turned.is_some() || self.in_list
     }
 }

@@ -1,7 +1,7 @@
 //! Writing.
 
 use crate::schema::lexical::{JsonForm, text_of};
-use crate::schema::select::{Marks, View, Whole};
+use crate::schema::select::{Beyond, Extent, Marks, View, Whole};
 use crate::schema::{DataPath, Fields, Kind, ModuleId, Node, Schema, SchemaId, Type, Value};
 
 /// Takes what has been written so far; false ends the writing.
@@ -98,19 +98,30 @@ impl Writer<'_, '_> {
             self.out.push(b']');
         }
         if !matches!(node, Node::Container(_)) {
-            self.marks(None, last.node, node, view.marks());
+            self.marks(None, last.node, node, view);
         }
         self.out.push(b'}');
     }
 
     /// `above` is the module of the parent: names of other modules are qualified.
     fn object<V: View>(&mut self, above: Option<ModuleId>, fields: &Fields, view: &V) {
+        self.first_object(above, fields, view, Beyond::default());
+    }
+
+    /// The object of an entry, with what is said about its list.
+    fn first_object<V: View>(
+        &mut self,
+        above: Option<ModuleId>,
+        fields: &Fields,
+        view: &V,
+        beyond: Beyond<'_>,
+    ) {
         self.out.push(b'{');
         let mut first = true;
         let own = view.marks();
-        if !own.is_empty() {
+        if !(own.is_empty() && beyond.is_empty()) {
             self.out.extend_from_slice(b"\"@\":");
-            self.mark(own);
+            self.mark(own, beyond);
             first = false;
         }
         view.members(self.schema, fields, |id, node, inner| {
@@ -121,35 +132,53 @@ impl Writer<'_, '_> {
             self.name(above, id);
             self.node(id, node, inner);
             if !matches!(node, Node::Container(_)) {
-                self.marks(above, id, node, inner.marks());
+                self.marks(above, id, node, inner);
             }
         });
         self.out.push(b'}');
     }
 
     /// The metadata of a leaf or leaf-list, as a member beside it (RFC 7952 section 5.2).
-    fn marks(&mut self, above: Option<ModuleId>, id: SchemaId, node: &Node, marks: Marks) {
-        if marks.is_empty() {
+    fn marks<V: View>(&mut self, above: Option<ModuleId>, id: SchemaId, node: &Node, view: &V) {
+        let marks = view.marks();
+        let extent = match node {
+            Node::LeafList(values) => view.extent(values.len()),
+            _ => Extent::all(),
+        };
+        if marks.is_empty() && extent.beyond.is_empty() {
             return;
         }
         self.out.extend_from_slice(b",\"@");
         self.bare_name(above, id);
         self.out.extend_from_slice(b"\":");
         match node {
-            Node::LeafList(values) => self.array(values.iter(), |writer, _| writer.mark(marks)),
-            _ => self.mark(marks),
+            Node::LeafList(values) => {
+                // Where nothing is said about values behind the first one, the array ends (RFC 7952 section 5.2.4).
+                let count = if marks.is_empty() { 1 } else { extent.shown };
+                let mut beyond = extent.beyond;
+                self.array(values.iter().take(count), |writer, _| {
+                    writer.mark(marks, std::mem::take(&mut beyond));
+                });
+            }
+            _ => self.mark(marks, extent.beyond),
         }
     }
 
-    fn mark(&mut self, marks: Marks) {
-        self.out.push(b'{');
-        let mut first = true;
+    fn mark(&mut self, marks: Marks, beyond: Beyond<'_>) {
+        let mut start: &[u8] = b"{\"";
         marks.each(|module, name, value| {
-            let comma = if first { "" } else { "," };
-            first = false;
+            self.out.extend_from_slice(std::mem::replace(&mut start, b",\""));
             let quote = if value == "true" { "" } else { "\"" };
-            self.out
-                .extend_from_slice(format!("{comma}\"{module}:{name}\":{quote}{value}{quote}").as_bytes());
+            self.out.extend_from_slice(format!("{module}:{name}\":{quote}{value}{quote}").as_bytes());
+        });
+        beyond.each(|name, value, bare| {
+            self.out.extend_from_slice(std::mem::replace(&mut start, b",\""));
+            self.out.extend_from_slice(format!("ietf-list-pagination:{name}\":").as_bytes());
+            if bare {
+                self.out.extend_from_slice(value.as_bytes());
+            } else {
+                self.string(value);
+            }
         });
         self.out.push(b'}');
     }
@@ -173,14 +202,23 @@ impl Writer<'_, '_> {
         let module = self.schema.node(id).module;
         match node {
             Node::Container(fields) => self.object(Some(module), fields, view),
-            Node::List(list) => self.array(list.iter(), |writer, (key, entry)| {
-                view.entry(writer.schema, key, |view| writer.object(Some(module), entry, view));
-                if writer.out.len() >= CHUNK {
-                    writer.hand_over();
-                }
-            }),
+            Node::List(list) => {
+                let Extent { shown, mut beyond } = view.extent(list.len());
+                self.array(list.iter().take(shown), |writer, (key, entry)| {
+                    let said = std::mem::take(&mut beyond);
+                    view.entry(writer.schema, key, |view| {
+                        writer.first_object(Some(module), entry, view, said);
+                    });
+                    if writer.out.len() >= CHUNK {
+                        writer.hand_over();
+                    }
+                });
+            }
             Node::Leaf(value) => self.value(id, value),
-            Node::LeafList(values) => self.array(values.iter(), |writer, value| writer.value(id, value)),
+            Node::LeafList(values) => {
+                let shown = view.extent(values.len()).shown;
+                self.array(values.iter().take(shown), |writer, value| writer.value(id, value));
+            }
         }
     }
 

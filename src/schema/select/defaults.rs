@@ -60,7 +60,14 @@ pub(super) fn possible(schema: &Schema, root: &Arc<Fields>, above: &DataPath, ch
         let RuleKind::When(number) = rule.kind else { return true };
         let current = if node.whens[number].context_is_parent { &parent } else { &place };
         check(
-            &Eval { schema, defaults: &rules.defaults, module: node.module, current, nested: 0 },
+            &Eval {
+                schema,
+                defaults: &rules.defaults,
+                module: node.module,
+                current,
+                nested: 0,
+                budget: None,
+            },
             &rule.expr,
         )
     })

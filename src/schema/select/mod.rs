@@ -1,6 +1,7 @@
 //! Which part of the data a reader wants, decided while the tree is walked: `depth`, `fields`, `with-defaults` and
-//! `with-origin` of RFC 8040 section 4.8 and RFC 8527. Nothing is copied; a writer asks a [`View`] at every object.
+//! `with-origin` of RFC 8040 section 4.8 and RFC 8527, pages of lists. Nothing is copied; a writer asks a [`View`] at every object.
 
+mod condition;
 mod defaults;
 mod fields;
 #[cfg(test)]
@@ -11,12 +12,13 @@ mod selected;
 #[cfg(test)]
 mod tests;
 
+pub use condition::Condition;
 pub(super) use defaults::case_chosen;
 pub use defaults::default_in_use;
 pub use fields::FieldTree;
 pub use origin::{Origin, Origins};
-pub use page::{Direction, Page, PageError};
-pub use selected::{Selected, Selection, WithDefaults};
+pub use page::{Direction, Page, PageError, SortBy};
+pub use selected::{Selected, Selection, Turned, WithDefaults};
 
 use super::data::{Fields, Key, Node};
 use super::ir::{Schema, SchemaId};
@@ -46,6 +48,47 @@ impl Marks {
     }
 }
 
+/// What is said about a list or leaf-list of which not all is shown: metadata of its first entry that is
+/// (draft-ietf-netconf-list-pagination sections 3.1.6 and 3.1.7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Beyond<'a> {
+    pub remaining: Option<usize>,
+    pub next: Option<&'a str>,
+    pub previous: Option<&'a str>,
+}
+
+impl Beyond<'_> {
+    pub fn is_empty(self) -> bool {
+        self == Beyond::default()
+    }
+
+    /// Names in `ietf-list-pagination` and values, the number without quotes.
+    pub fn each(self, mut show: impl FnMut(&'static str, &str, bool)) {
+        if let Some(remaining) = self.remaining {
+            show("remaining", &remaining.to_string(), true);
+        }
+        for (name, cursor) in [("next", self.next), ("previous", self.previous)] {
+            if let Some(cursor) = cursor {
+                show(name, cursor, false);
+            }
+        }
+    }
+}
+
+/// How much of a list or leaf-list is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent<'a> {
+    /// From the first entry on.
+    pub shown: usize,
+    pub beyond: Beyond<'a>,
+}
+
+impl Extent<'_> {
+    pub fn all() -> Extent<'static> {
+        Extent { shown: usize::MAX, beyond: Beyond::default() }
+    }
+}
+
 /// What a writer asks about the object (container, list entry, datastore) that it stands at.
 pub trait View: Sized {
     /// The children to write, in order, each with the view of what is below it.
@@ -53,6 +96,11 @@ pub trait View: Sized {
 
     /// The view of one entry of the list that this view is of.
     fn entry(&self, schema: &Schema, key: &Key, each: impl FnOnce(&Self));
+
+    /// How much of the list or leaf-list that this view is of, and that has so many entries.
+    fn extent(&self, _length: usize) -> Extent<'_> {
+        Extent::all()
+    }
 
     /// What is said about the node itself.
     fn marks(&self) -> Marks;

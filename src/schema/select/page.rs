@@ -1,9 +1,14 @@
-//! A part of a long list: draft-ietf-netconf-list-pagination (`limit`, `offset`, `cursor`, `direction`, `sort-by`).
+//! A part of a long list: draft-ietf-netconf-list-pagination section 3 (`where`, `sort-by`, `direction`, `offset`, `cursor`,
+//! `limit`, in this order).
+
+use std::sync::Arc;
 
 use super::super::data::{Entries, Fields, Key, List, Node};
 use super::super::ir::{Kind, Schema, SchemaId};
+use super::super::path::DataPath;
 use super::super::tree::NodeRef;
 use super::super::value::Value;
+use super::Condition;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Direction {
@@ -12,18 +17,28 @@ pub enum Direction {
     Backwards,
 }
 
-/// What is asked for. The steps follow each other: sort, turn round, go to the cursor, skip, cut off.
+/// What gives the order of entries; those that have none of it come last.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SortBy {
+    /// The value of a leaf-list's entry.
+    Itself,
+    /// A leaf below the entry of a list, and the containers on the way to it.
+    Leaf(Vec<SchemaId>),
+}
+
+/// What is asked for. The steps follow each other: choose, sort, turn round, go to the cursor, skip, cut off.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Page {
-    /// Most entries to return.
-    pub limit: Option<usize>,
-    /// Entries to skip.
-    pub offset: usize,
+    /// What entries must fulfil.
+    pub condition: Option<Condition>,
+    pub sort_by: Option<SortBy>,
+    pub direction: Direction,
     /// The entry after which to go on.
     pub cursor: Option<Key>,
-    pub direction: Direction,
-    /// A leaf of the entry whose values give the order; absent ones come first.
-    pub sort_by: Option<SchemaId>,
+    /// Entries to skip.
+    pub offset: usize,
+    /// Most entries to return.
+    pub limit: Option<usize>,
 }
 
 /// A page that cannot be served.
@@ -33,16 +48,24 @@ pub enum PageError {
     OffsetOutOfRange { offset: usize, length: usize },
     #[error("the entry that cursor names is gone; start again without a cursor")]
     CursorNotFound,
+    #[error(
+        "where looks at more than {most} nodes to choose entries; ask about less, or about the entries alone"
+    )]
+    TooMuch { most: usize },
 }
 
 /// Some entries of a list.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Part {
     pub node: Node,
+    /// Entries before the first one of the page.
+    pub before: usize,
     /// Entries behind the last one of the page.
     pub remaining: usize,
-    /// Where the next page starts; `None` at the end.
+    /// The cursor of the next page; `None` at the end, and where entries have no name.
     pub next: Option<Key>,
+    /// The cursor of the page before; `None` where that is the first one.
+    pub previous: Option<Key>,
 }
 
 impl Page {
@@ -50,73 +73,113 @@ impl Page {
         *self == Page::default()
     }
 
-    /// Cuts the page out of a list or leaf-list.
+    /// Cuts the page out of a list or leaf-list that stands at `path` in the tree `root`.
     ///
     /// # Errors
-    /// When offset or cursor lead nowhere.
-    pub fn of(&self, schema: &Schema, id: SchemaId, node: &Node) -> Result<Part, PageError> {
+    /// When offset or cursor lead nowhere, and when the condition costs too much.
+    pub fn of(
+        &self,
+        schema: &Schema,
+        root: &Arc<Fields>,
+        path: &DataPath,
+        node: &Node,
+    ) -> Result<Part, PageError> {
+        let chosen = match &self.condition {
+            Some(condition) => Some(condition.choose(schema, root, path, node)?),
+            None => None,
+        };
+        let holds = |at: usize| chosen.as_ref().is_none_or(|chosen| chosen[at]);
         match node {
-            Node::List(list) => self.of_list(schema, id, list),
-            Node::LeafList(values) => {
-                let all: Vec<&Value> = self.turned(values.iter().collect());
-                let at = self.start(&all, |value, key| key.values().first() == Some(*value))?;
-                let (chosen, remaining) = self.cut(&all, at)?;
-                let next = next(remaining, chosen.last().map(|value| Key::one((*value).clone())));
-                let values: Vec<Value> = chosen.iter().map(|value| (*value).clone()).collect();
-                Ok(Part { node: Node::LeafList(values.into_iter().collect()), remaining, next })
+            Node::List(list) => {
+                let all: Vec<_> = list.iter().enumerate().filter(|(at, _)| holds(*at)).collect();
+                self.of_list(schema, path, all.into_iter().map(|(_, entry)| entry).collect())
             }
-            other => Ok(Part { node: other.clone(), remaining: 0, next: None }),
+            Node::LeafList(values) => {
+                let all = values.iter().enumerate().filter(|(at, _)| holds(*at));
+                let mut all: Vec<&Value> = all.map(|(_, value)| value).collect();
+                if self.sort_by.is_some() {
+                    all.sort();
+                }
+                let (all, before, until) = self.cut(all, 0)?;
+                let values: Vec<Value> = all[before..until].iter().map(|value| (*value).clone()).collect();
+                let node = Node::LeafList(values.into_iter().collect());
+                Ok(Part { node, before, remaining: all.len() - until, next: None, previous: None })
+            }
+            other => Ok(Part { node: other.clone(), before: 0, remaining: 0, next: None, previous: None }),
         }
     }
 
-    fn of_list(&self, schema: &Schema, id: SchemaId, list: &List) -> Result<Part, PageError> {
-        let keyless = matches!(&schema.node(id).kind, Kind::List { keys, .. } if keys.is_empty());
-        let mut all: Vec<_> = list.iter().collect();
-        if let Some(leaf) = self.sort_by {
-            all.sort_by(|(_, a), (_, b)| sort_value(a, leaf).cmp(&sort_value(b, leaf)));
+    fn of_list(
+        &self,
+        schema: &Schema,
+        path: &DataPath,
+        mut all: Vec<(&Key, &Arc<Fields>)>,
+    ) -> Result<Part, PageError> {
+        if let Some(SortBy::Leaf(way)) = &self.sort_by {
+            let value = |(_, entry): &(&Key, &Arc<Fields>)| {
+                let value = sort_value(entry, way).cloned();
+                (value.is_none(), value)
+            };
+            all.sort_by_cached_key(value);
         }
-        let all = self.turned(all);
-        let at = self.start(&all, |(key, _), wanted| *key == wanted)?;
-        let (chosen, remaining) = self.cut(&all, at)?;
-        let last = chosen.last().filter(|_| !keyless).map(|(key, _)| (*key).clone());
+        let start = match &self.cursor {
+            None => 0,
+            Some(cursor) => self.place(&all, cursor)?,
+        };
+        let (all, before, until) = self.cut(all, start)?;
+        let remaining = all.len() - until;
+        let keyless = path
+            .last_node()
+            .is_some_and(|id| matches!(&schema.node(id).kind, Kind::List { keys, .. } if keys.is_empty()));
+        let key = |at: usize| all.get(at).filter(|_| !keyless).map(|(key, _)| (*key).clone());
+        let next = until.checked_sub(1).filter(|_| remaining > 0).and_then(key);
+        let first_of_previous = before.saturating_sub(self.limit.unwrap_or(before));
+        let previous = first_of_previous.checked_sub(1).and_then(key);
+        let chosen = &all[before..until];
         let entries = if keyless {
             Entries::Keyless(chosen.iter().map(|(_, entry)| (*entry).clone()).collect())
         } else {
             Entries::User(chosen.iter().map(|(key, entry)| ((*key).clone(), (*entry).clone())).collect())
         };
-        Ok(Part { node: Node::List(List::from(entries)), remaining, next: next(remaining, last) })
+        Ok(Part { node: Node::List(List::from(entries)), before, remaining, next, previous })
     }
 
-    fn turned<T>(&self, mut all: Vec<T>) -> Vec<T> {
+    /// The place behind the entry that the cursor names, in the direction of reading. The empty text is the beginning, unless
+    /// an entry is named so.
+    fn place(&self, all: &[(&Key, &Arc<Fields>)], cursor: &Key) -> Result<usize, PageError> {
+        let at = match self.direction {
+            Direction::Forwards => all.iter().position(|(key, _)| *key == cursor),
+            Direction::Backwards => all.iter().rev().position(|(key, _)| *key == cursor),
+        };
+        match at {
+            Some(at) => Ok(at + 1),
+            None if *cursor == Key::one(Value::text("")) => Ok(0),
+            None => Err(PageError::CursorNotFound),
+        }
+    }
+
+    /// All in the direction of reading, and which of them are on the page.
+    fn cut<T>(&self, mut all: Vec<T>, start: usize) -> Result<(Vec<T>, usize, usize), PageError> {
         if self.direction == Direction::Backwards {
             all.reverse();
         }
-        all
-    }
-
-    fn start<T>(&self, all: &[T], is: impl Fn(&T, &Key) -> bool) -> Result<usize, PageError> {
-        let Some(cursor) = &self.cursor else { return Ok(0) };
-        let at = all.iter().position(|item| is(item, cursor)).ok_or(PageError::CursorNotFound)?;
-        Ok(at + 1)
-    }
-
-    fn cut<'t, T>(&self, all: &'t [T], at: usize) -> Result<(&'t [T], usize), PageError> {
-        let rest = &all[at..];
-        if self.offset > rest.len() {
-            return Err(PageError::OffsetOutOfRange { offset: self.offset, length: rest.len() });
+        let length = all.len() - start;
+        if self.offset > length {
+            return Err(PageError::OffsetOutOfRange { offset: self.offset, length });
         }
-        let rest = &rest[self.offset..];
-        let length = self.limit.unwrap_or(rest.len()).min(rest.len());
-        Ok((&rest[..length], rest.len() - length))
+        let before = start + self.offset;
+        let until = self.limit.map_or(all.len(), |limit| before.saturating_add(limit).min(all.len()));
+        Ok((all, before, until))
     }
 }
 
-fn next(remaining: usize, last: Option<Key>) -> Option<Key> {
-    if remaining > 0 { last } else { None }
-}
-
-fn sort_value(entry: &Fields, leaf: SchemaId) -> Option<&Value> {
-    match entry.get(leaf).map(NodeRef::from) {
+fn sort_value<'a>(entry: &'a Fields, way: &[SchemaId]) -> Option<&'a Value> {
+    let (leaf, above) = way.split_last()?;
+    let mut fields = entry;
+    for container in above {
+        fields = fields.container(*container)?;
+    }
+    match fields.get(*leaf).map(NodeRef::from) {
         Some(NodeRef::Leaf(value)) => Some(value),
         _ => None,
     }

@@ -9,7 +9,7 @@ use super::super::lexical::key_leafs;
 use super::super::path::{DataPath, Step};
 use super::super::value::Value;
 use super::defaults::{case_chosen, possible};
-use super::{FieldTree, Marks, Origin, Origins, View};
+use super::{Beyond, Extent, FieldTree, Marks, Origin, Origins, View};
 
 /// RFC 6243 section 3; the basic mode is `explicit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -28,6 +28,8 @@ pub struct Selection {
     pub depth: Option<u16>,
     pub fields: Option<FieldTree>,
     pub defaults: WithDefaults,
+    /// Most entries of lists and leaf-lists below the target.
+    pub sublist_limit: Option<usize>,
 }
 
 impl Selection {
@@ -37,12 +39,24 @@ impl Selection {
     }
 }
 
+/// What became of the target, a list or leaf-list, when a page was cut out of it.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Turned {
+    /// Entries behind the page.
+    pub remaining: usize,
+    /// Cursors of the pages around this one.
+    pub next: Option<String>,
+    pub previous: Option<String>,
+}
+
 /// What is the same at every place of one walk.
 #[derive(Debug)]
 struct Walk<'a> {
     defaults: WithDefaults,
     /// Levels below what is asked for.
     below: u16,
+    /// Most entries of lists below the target.
+    most: usize,
     /// What conditions on defaults are about.
     root: &'a Arc<Fields>,
 }
@@ -69,6 +83,9 @@ pub struct Selected<'a> {
     /// The origin that stands at the nearest node above.
     inherited: Option<Origin>,
     marks: Marks,
+    /// What was asked for, as opposed to what is below it.
+    is_target: bool,
+    turned: Option<&'a Turned>,
 }
 
 impl<'a> Selected<'a> {
@@ -81,7 +98,8 @@ impl<'a> Selected<'a> {
         origins: Option<Origins<'a>>,
     ) -> Selected<'a> {
         let below = selection.depth.map_or(u16::MAX, |depth| depth.saturating_sub(1));
-        let walk = Rc::new(Walk { defaults: selection.defaults, below, root });
+        let most = selection.sublist_limit.unwrap_or(usize::MAX);
+        let walk = Rc::new(Walk { defaults: selection.defaults, below, most, root });
         let mut view = Selected {
             walk,
             at: None,
@@ -92,6 +110,8 @@ impl<'a> Selected<'a> {
             origins,
             inherited: None,
             marks: Marks::default(),
+            is_target: true,
+            turned: None,
         };
         for step in &path.steps {
             let (fields, left) = (view.fields, view.left);
@@ -101,7 +121,14 @@ impl<'a> Selected<'a> {
             }
             (view.fields, view.left) = (fields, left);
         }
+        view.is_target = true;
         view
+    }
+
+    /// The target is a page of a list.
+    pub fn turned(mut self, turned: Option<&'a Turned>) -> Selected<'a> {
+        self.turned = turned;
+        self
     }
 
     /// Marks the place itself as holding a default.
@@ -127,6 +154,8 @@ impl<'a> Selected<'a> {
             origins: self.origins.map(|origins| origins.child(id)),
             inherited: self.marks.origin.or(self.inherited),
             marks: Marks::default(),
+            is_target: false,
+            turned: None,
         };
         let node = schema.node(id);
         let bears_origin =
@@ -149,6 +178,8 @@ impl<'a> Selected<'a> {
             origins: self.origins.map(|origins| origins.entry(key)),
             inherited: self.inherited,
             marks: Marks::default(),
+            is_target: false,
+            turned: None,
         };
         let config = self.at.is_some_and(|id| schema.node(id).config);
         if config { view.with_origin() } else { view }
@@ -248,6 +279,22 @@ impl View for Selected<'_> {
 
     fn entry(&self, schema: &Schema, key: &Key, each: impl FnOnce(&Self)) {
         each(&self.keyed(schema, key));
+    }
+
+    fn extent(&self, length: usize) -> Extent<'_> {
+        let most = if self.is_target { usize::MAX } else { self.walk.most };
+        let remaining = length.saturating_sub(most);
+        let beyond = match self.turned.filter(|_| self.is_target) {
+            Some(turned) => Beyond {
+                remaining: Some(turned.remaining).filter(|remaining| *remaining > 0),
+                next: turned.next.as_deref(),
+                previous: turned.previous.as_deref(),
+            },
+            None => {
+                Beyond { remaining: Some(remaining).filter(|remaining| *remaining > 0), ..Beyond::default() }
+            }
+        };
+        Extent { shown: most, beyond }
     }
 
     fn marks(&self) -> Marks {

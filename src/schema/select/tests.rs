@@ -24,7 +24,7 @@ fn shown(path: &str, depth: Option<u16>, fields: Option<&str>, defaults: WithDef
     let schema = lab();
     let (root, path) = (data(), DataPath::parse_rfc8040(schema, path).unwrap());
     let fields = fields.map(|text| FieldTree::parse(schema, path.last_node(), text, false).unwrap());
-    let selection = Selection { depth, fields, defaults };
+    let selection = Selection { depth, fields, defaults, sublist_limit: None };
     let view = Selected::new(schema, &selection, &path, &root, None);
     let mut out = Vec::new();
     let node = tree::get(&root, &path).unwrap();
@@ -200,15 +200,15 @@ fn pages_follow_each_other_without_gap_or_repetition() {
             (0..count).map(|at| serde_json::json!({"name": format!("{at:03}"), "value": at % 7})).collect();
         let body = serde_json::json!({"lab:lab": {"title": "t", "item": entries}}).to_string();
         let root = json::parse(schema, None, body.as_bytes(), Mode::Strict).unwrap();
-        let id = schema.resolve("/lab:lab/item");
-        let Some(list) = tree::get(&root, &DataPath::parse_rfc8040(schema, "lab:lab/item").unwrap()) else {
+        let path = DataPath::parse_rfc8040(schema, "lab:lab/item").unwrap();
+        let Some(list) = tree::get(&root, &path) else {
             assert_eq!(count, 0);
             continue;
         };
         for direction in [Direction::Forwards, Direction::Backwards] {
             let (mut page, mut all) = (Page { limit: Some(7), direction, ..Page::default() }, Vec::new());
             loop {
-                let part = page.of(schema, id, &list).unwrap();
+                let part = page.of(schema, &root, &path, &list).unwrap();
                 all.extend(names(&part.node));
                 assert_eq!(part.remaining, count - all.len());
                 match part.next {
@@ -224,11 +224,12 @@ fn pages_follow_each_other_without_gap_or_repetition() {
         }
         let offset = Page { offset: count + 1, ..Page::default() };
         assert_eq!(
-            offset.of(schema, id, &list),
+            offset.of(schema, &root, &path, &list),
             Err(PageError::OffsetOutOfRange { offset: count + 1, length: count })
         );
-        let sorted = Page { sort_by: Some(schema.resolve("/lab:lab/item/value")), ..Page::default() };
-        let part = sorted.of(schema, id, &list).unwrap();
+        let by_value = SortBy::Leaf(vec![schema.resolve("/lab:lab/item/value")]);
+        let sorted = Page { sort_by: Some(by_value), ..Page::default() };
+        let part = sorted.of(schema, &root, &path, &list).unwrap();
         let values: Vec<u64> = part
             .node
             .as_list()

@@ -85,7 +85,7 @@ struct Validator<'a> {
 impl<'a> Validator<'a> {
     /// An expression of a module, in a context.
     fn eval<'e>(&self, module: ModuleId, current: &'e Place<'a>) -> Eval<'e, 'a> {
-        Eval { schema: self.schema, defaults: &self.rules.defaults, module, current, nested: 0 }
+        Eval { schema: self.schema, defaults: &self.rules.defaults, module, current, nested: 0, budget: None }
     }
 
     fn new(

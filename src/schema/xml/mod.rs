@@ -31,5 +31,6 @@ mod write;
 pub use pull::{Attribute, Fragment, Pull, RESTCONF, Step, Stop, Tag};
 pub use read::{parse, parse_child, parse_input, parse_output, parse_resource, parse_resource_in};
 pub use write::{
-    NotOneElement, Writer, write, write_input, write_output, write_pieces, write_resource, write_view,
+    NotOneElement, Writer, write, write_input, write_list, write_output, write_pieces, write_resource,
+    write_view,
 };

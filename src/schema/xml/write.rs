@@ -6,7 +6,7 @@ use super::pull::RESTCONF;
 use super::values;
 use crate::schema::json::{CHUNK, Sink};
 use crate::schema::lexical::{key_leafs, type_of};
-use crate::schema::select::{Marks, View, Whole};
+use crate::schema::select::{Beyond, Extent, Marks, View, Whole};
 use crate::schema::{DataPath, Fields, ModuleId, Node, Schema, SchemaId, Value};
 
 /// The namespace of the attribute `default` (RFC 6243 section 6).
@@ -14,6 +14,9 @@ pub(super) const WITH_DEFAULTS: &str = "urn:ietf:params:xml:ns:netconf:default:1
 
 /// The namespace of the attribute `origin` (RFC 8342 section 7).
 pub(super) const ORIGIN: &str = "urn:ietf:params:xml:ns:yang:ietf-origin";
+
+/// The namespace of `remaining`, `next` and `previous` (draft-ietf-netconf-list-pagination section 4).
+const PAGINATION: &str = "urn:ietf:params:xml:ns:yang:ietf-list-pagination";
 
 /// An XML document has one root element, but a list or leaf-list was asked for that has more entries, or none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,6 +74,27 @@ pub fn write_view<V: View>(
     writer.framed(path, node, view)?;
     writer.hand_over();
     Ok(!writer.stopped)
+}
+
+/// All shown entries of a list or leaf-list in one element, `xml-list` (draft-ietf-netconf-list-pagination-rc section 2.2);
+/// false: the sink has seen enough.
+pub fn write_list<V: View>(
+    schema: &Schema,
+    path: &DataPath,
+    node: &Node,
+    view: &V,
+    out: &mut Vec<u8>,
+    sink: &mut Sink<'_>,
+) -> bool {
+    let sink = Some(sink as &mut Sink<'_>);
+    let mut writer = Writer { schema, out, sink, stopped: false };
+    writer.open_in(Some(PAGINATION), "xml-list", &[]);
+    if let Some(id) = path.last_node() {
+        writer.node(None, id, node, view);
+    }
+    writer.close("xml-list");
+    writer.hand_over();
+    !writer.stopped
 }
 
 /// The reply of an RPC or action: `<output xmlns="…">…</output>`. For a notification, [`write`] the children of `None`
@@ -142,7 +166,7 @@ impl<'a> Writer<'a> {
 
     fn framed<V: View>(&mut self, path: &DataPath, node: &Node, view: &V) -> Result<(), NotOneElement> {
         let Some(last) = path.steps.last() else {
-            self.open_with(Some(RESTCONF), "data", &[], view.marks());
+            self.open_with(Some(RESTCONF), "data", &[], view.marks(), Beyond::default());
             if let Node::Container(fields) = node {
                 self.children(None, None, fields, view);
             }
@@ -190,45 +214,64 @@ impl<'a> Writer<'a> {
 
     fn node<V: View>(&mut self, above: Option<ModuleId>, id: SchemaId, node: &Node, view: &V) {
         match node {
-            Node::Container(fields) => self.fields(above, id, fields, view),
+            Node::Container(fields) => self.fields(above, id, fields, view, Beyond::default()),
             Node::List(list) => {
-                for (key, entry) in list.iter() {
+                let Extent { shown, mut beyond } = view.extent(list.len());
+                for (key, entry) in list.iter().take(shown) {
                     if self.stopped {
                         return;
                     }
-                    view.entry(self.schema, key, |view| self.fields(above, id, entry, view));
+                    let said = std::mem::take(&mut beyond);
+                    view.entry(self.schema, key, |view| self.fields(above, id, entry, view, said));
                     if self.out.len() >= CHUNK {
                         self.hand_over();
                     }
                 }
             }
-            Node::Leaf(value) => self.value(above, id, value, view.marks()),
+            Node::Leaf(value) => self.value(above, id, value, view.marks(), Beyond::default()),
             Node::LeafList(values) => {
-                values.iter().for_each(|value| self.value(above, id, value, view.marks()));
+                let Extent { shown, mut beyond } = view.extent(values.len());
+                for value in values.iter().take(shown) {
+                    self.value(above, id, value, view.marks(), std::mem::take(&mut beyond));
+                }
             }
         }
     }
 
-    fn fields<V: View>(&mut self, above: Option<ModuleId>, id: SchemaId, fields: &Fields, view: &V) {
+    fn fields<V: View>(
+        &mut self,
+        above: Option<ModuleId>,
+        id: SchemaId,
+        fields: &Fields,
+        view: &V,
+        beyond: Beyond<'_>,
+    ) {
         let node = self.schema.node(id);
         let namespace = self.namespace(above, Some(node.module));
-        self.open_with(namespace, &node.name, &[], view.marks());
+        self.open_with(namespace, &node.name, &[], view.marks(), beyond);
         self.children(Some(node.module), Some(id), fields, view);
         self.close(&node.name);
     }
 
-    fn value(&mut self, above: Option<ModuleId>, id: SchemaId, value: &Value, marks: Marks) {
+    fn value(
+        &mut self,
+        above: Option<ModuleId>,
+        id: SchemaId,
+        value: &Value,
+        marks: Marks,
+        beyond: Beyond<'_>,
+    ) {
         let schema = self.schema;
         let node = schema.node(id);
         let namespace = self.namespace(above, Some(node.module));
         match type_of(schema, id) {
             Some(type_) => {
                 let (text, used) = values::text(schema, node.module, type_, value);
-                self.open_with(namespace, &node.name, &used, marks);
+                self.open_with(namespace, &node.name, &used, marks, beyond);
                 self.text(&text);
             }
             None => {
-                self.open_with(namespace, &node.name, &[], marks);
+                self.open_with(namespace, &node.name, &[], marks, beyond);
                 let json = value.as_text().and_then(|text| serde_json::from_str(text).ok());
                 anydata::write(self, Some(node.module), &json.unwrap_or_default());
             }
@@ -254,7 +297,7 @@ impl<'a> Writer<'a> {
         used: &[ModuleId],
     ) {
         let namespace = self.namespace(above, module);
-        self.open_with(namespace, name, used, Marks::default());
+        self.open_with(namespace, name, used, Marks::default(), Beyond::default());
     }
 
     /// What to declare as the default namespace; nothing where it is that already.
@@ -267,10 +310,17 @@ impl<'a> Writer<'a> {
     }
 
     fn open_in(&mut self, namespace: Option<&str>, name: &str, used: &[ModuleId]) {
-        self.open_with(namespace, name, used, Marks::default());
+        self.open_with(namespace, name, used, Marks::default(), Beyond::default());
     }
 
-    fn open_with(&mut self, namespace: Option<&str>, name: &str, used: &[ModuleId], marks: Marks) {
+    fn open_with(
+        &mut self,
+        namespace: Option<&str>,
+        name: &str,
+        used: &[ModuleId],
+        marks: Marks,
+        beyond: Beyond<'_>,
+    ) {
         self.out.push(b'<');
         self.out.extend_from_slice(name.as_bytes());
         if let Some(namespace) = namespace {
@@ -292,6 +342,14 @@ impl<'a> Writer<'a> {
         if let Some(origin) = marks.origin {
             let name = origin.name().replace("ietf-origin:", "or:");
             self.out.extend_from_slice(format!(" xmlns:or=\"{ORIGIN}\" or:origin=\"{name}\"").as_bytes());
+        }
+        if !beyond.is_empty() {
+            self.out.extend_from_slice(format!(" xmlns:lpg=\"{PAGINATION}\"").as_bytes());
+            beyond.each(|name, value, _| {
+                self.out.extend_from_slice(format!(" lpg:{name}=\"").as_bytes());
+                self.text(value);
+                self.out.push(b'"');
+            });
         }
         self.out.push(b'>');
     }

@@ -202,7 +202,11 @@ impl Parser<'_> {
         let mut predicates = Vec::new();
         while self.sign("[") {
             let outside = self.context.replace(node);
-            predicates.push(self.or()?);
+            let predicate = self.or()?;
+            if predicate.is_number() {
+                return Err("positions in brackets are not supported".into());
+            }
+            predicates.push(predicate);
             self.context = outside;
             self.expect("]")?;
         }

@@ -1,5 +1,6 @@
 //! Evaluation on a tree.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use smallvec::SmallVec;
@@ -25,6 +26,8 @@ pub struct Eval<'e, 'a> {
     pub current: &'e Place<'a>,
     /// How many conditions on defaults are being looked at around this one; 0 to start with.
     pub nested: u8,
+    /// How much may still be looked at, where clients gave the expression; at 0 nothing is true any more.
+    pub budget: Option<&'e Cell<usize>>,
 }
 
 /// Conditions on defaults are followed so far.
@@ -59,7 +62,17 @@ fn number_of(text: &str) -> f64 {
 }
 
 impl<'a> Eval<'_, 'a> {
+    /// Takes something off the budget; false: there is not so much left.
+    fn afford(&self, cost: usize) -> bool {
+        let Some(left) = self.budget else { return true };
+        left.set(left.get().saturating_sub(cost));
+        left.get() > 0
+    }
+
     fn value(&self, expr: &Expr, context: &Place<'a>) -> Outcome<'a> {
+        if !self.afford(1) {
+            return Outcome::Bool(false);
+        }
         match expr {
             Expr::Or(a, b) => Outcome::Bool(self.value(a, context).truth() || self.value(b, context).truth()),
             Expr::And(a, b) => {
@@ -128,6 +141,9 @@ impl<'a> Eval<'_, 'a> {
     /// conditions hold (RFC 7950 sections 7.5.1 and 7.6.1).
     fn children(&self, place: &Place<'a>, id: SchemaId) -> Vec<Place<'a>> {
         let present = place.present(id);
+        if !self.afford(present.len()) {
+            return Vec::new();
+        }
         let Some(fields) = place.fields().filter(|_| present.is_empty()) else { return present };
         let Some(implied) = place.implied(self.schema, id, self.defaults) else { return present };
         let there = case_chosen(self.schema, fields, id) && self.possible(place, id, &implied);
@@ -165,6 +181,9 @@ impl<'a> Eval<'_, 'a> {
             let texts = self.texts(&self.value(expr, context));
             let values: Vec<Value> =
                 texts.iter().filter_map(|text| parse_value(self.schema, *leaf, text).ok()).collect();
+            if !self.afford(wanted.len().saturating_mul(values.len())) {
+                return Vec::new();
+            }
             wanted = wanted
                 .iter()
                 .flat_map(|key| {
@@ -251,6 +270,9 @@ impl<'a> Eval<'_, 'a> {
             (Outcome::Number(_), _) | (_, Outcome::Number(_)) => self.numbers(comparison, a, b),
             _ if equality => {
                 let (left, right) = (self.texts(a), self.texts(b));
+                if !self.afford(left.len().saturating_mul(right.len())) {
+                    return false;
+                }
                 let wanted = comparison == Comparison::Equal;
                 left.iter().any(|x| right.iter().any(|y| (x == y) == wanted))
             }
@@ -276,6 +298,9 @@ impl<'a> Eval<'_, 'a> {
             other => self.texts(other).iter().map(|text| number_of(text)).collect(),
         };
         let (left, right) = (numbers(a), numbers(b));
+        if !self.afford(left.len().saturating_mul(right.len())) {
+            return false;
+        }
         let holds = |x: f64, y: f64| match comparison {
             Comparison::Equal => x == y,
             Comparison::NotEqual => x != y,

@@ -81,6 +81,17 @@ pub enum PathStep {
 }
 
 impl Expr {
+    /// Its value is a number whatever the data: in brackets that would be a position (XPath 1.0 section 2.4).
+    pub fn is_number(&self) -> bool {
+        match self {
+            Expr::Number(_) => true,
+            Expr::Call(function, _) => {
+                matches!(function, Function::Count | Function::Number | Function::StringLength)
+            }
+            _ => false,
+        }
+    }
+
     /// The least depth that evaluation reaches, given the depths of the context and of `current()`.
     pub fn apex(&self, context: usize, current: usize) -> usize {
         match self {
