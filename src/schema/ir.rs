@@ -143,6 +143,8 @@ pub enum Kind {
         user_ordered: bool,
         min: u32,
         max: u32,
+        /// Canonical texts of the defaults, in their order.
+        defaults: Vec<Arc<str>>,
     },
     /// anydata or anyxml: kept as the JSON text it came as.
     Any {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::data::Node;
 use super::ir::{Kind, Schema, SchemaId, Type};
 use super::lexical::{default_value, key_leafs};
 use super::value::Value;
@@ -31,8 +32,8 @@ pub struct Rules {
     pub(super) mandatory_choices: HashMap<SchemaId, Vec<u32>>,
     /// Their conditions.
     pub(super) choice_whens: HashMap<u32, Vec<Expr>>,
-    /// Default values of leafs.
-    pub(super) defaults: HashMap<SchemaId, Value>,
+    /// What leafs and leaf-lists are by their `default` statements.
+    pub(super) defaults: HashMap<SchemaId, Node>,
 }
 
 /// What a value of a leaf must lead to.
@@ -229,9 +230,23 @@ impl Rules {
         self.references.get(&leaf).is_some_and(Reference::points)
     }
 
-    /// The default value of a leaf.
-    pub(super) fn default_of(&self, leaf: SchemaId) -> Option<&Value> {
+    /// The default of a leaf or leaf-list.
+    pub(super) fn default_of(&self, leaf: SchemaId) -> Option<&Node> {
         self.defaults.get(&leaf)
+    }
+
+    /// The default value of a leaf.
+    pub(super) fn default_leaf(&self, leaf: SchemaId) -> Option<&Value> {
+        self.defaults.get(&leaf).and_then(Node::as_leaf)
+    }
+
+    /// Is this the default of a leaf, or one of those of a leaf-list?
+    pub(super) fn is_default(&self, leaf: SchemaId, value: &Value) -> bool {
+        match self.defaults.get(&leaf) {
+            Some(Node::Leaf(default)) => default == value,
+            Some(Node::LeafList(defaults)) => defaults.contains(value),
+            _ => false,
+        }
     }
 
     /// The rules that stand on a node.

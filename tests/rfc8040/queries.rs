@@ -110,6 +110,40 @@ fn rfc8040_3_5_4_an_absent_leaf_answers_with_its_default_in_use() {
 }
 
 #[test]
+fn rfc7950_7_7_2_an_absent_leaf_list_has_its_defaults() {
+    let server = filled();
+    let get = |at: &str| server.send("GET", &format!("{LAB}/{at}"), "");
+    assert_eq!(get("colours").json(), json!({"lab:colours": ["green", "red"]}));
+    assert_eq!(get("turns").json(), json!({"lab:turns": [2, 1]}));
+    assert_eq!(get("colours=red").json(), json!({"lab:colours": ["red"]}));
+    assert_eq!(get("colours=blue").status, 404);
+    assert_eq!(get("colours?with-defaults=trim").status, 404);
+    let default = json!({"ietf-netconf-with-defaults:default": true});
+    let tagged = json!({"lab:colours": ["green", "red"], "@lab:colours": [default, default]});
+    assert_eq!(get("colours?with-defaults=report-all-tagged").json(), tagged);
+    assert_eq!(get("suite").status, 404, "its case is not chosen");
+    let xml = server.with(
+        "Accept: application/yang-data+xml\r\n",
+        "GET",
+        &format!("{LAB}?with-defaults=report-all"),
+        "",
+    );
+    assert!(xml.body.contains("<turns>2</turns><turns>1</turns>"), "{}", xml.body);
+    assert_eq!(server.send("PUT", &format!("{LAB}/colours=blue"), r#"{"lab:colours":["blue"]}"#).status, 201);
+    assert_eq!(
+        get("colours").json(),
+        json!({"lab:colours": ["blue"]}),
+        "one value is instead of all defaults"
+    );
+    assert_eq!(get("colours=red").status, 404);
+    assert_eq!(server.send("DELETE", &format!("{LAB}/colours=blue"), "").status, 204);
+    assert_eq!(get("colours").json(), json!({"lab:colours": ["green", "red"]}));
+    let items =
+        server.send("GET", &format!("{LAB}/item?where=../colours='red'%20and%20count(../turns)=2"), "");
+    assert_eq!(items.json()["lab:item"].as_array().map(Vec::len), Some(2), "{}", items.body);
+}
+
+#[test]
 fn the_older_root_takes_depth_and_fields_too() {
     let server = filled();
     let get = |query: &str| server.send("GET", &format!("/restconf/config/lab:lab?{query}"), "");

@@ -143,7 +143,7 @@ fn stamp(snapshot: &Snapshot, source: Source, path: &DataPath) -> (Option<Stamp>
     }
 }
 
-/// The default of an absent leaf; asked for trimmed or explicit data, it is not there.
+/// The default of an absent leaf or leaf-list; asked for trimmed or explicit data, it is not there.
 fn default_of(snapshot: &Snapshot, source: Source, path: &DataPath, query: &ReadQuery) -> Option<Node> {
     if query.no_defaults {
         return None;
@@ -158,7 +158,7 @@ fn default_of(snapshot: &Snapshot, source: Source, path: &DataPath, query: &Read
     if config != (store == Store::Config) {
         return None;
     }
-    default_in_use(snapshot.schema, &whole(snapshot, store), path).map(Node::Leaf)
+    default_in_use(snapshot.schema, &whole(snapshot, store), path)
 }
 
 impl Found {

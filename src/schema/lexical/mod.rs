@@ -7,7 +7,9 @@ mod scalar;
 mod strings;
 mod text;
 
+use super::data::Node;
 use super::ir::{Kind, Schema, SchemaId, Type};
+use super::tree;
 use super::value::Value;
 
 pub(super) use scalar::{Raw, Rigour, parse_raw};
@@ -44,10 +46,14 @@ pub fn parse_value(schema: &Schema, leaf: SchemaId, text: &str) -> Result<Value,
     }
 }
 
-/// The value a leaf has where it is absent, if its model gives one.
-pub fn default_value(schema: &Schema, leaf: SchemaId) -> Option<Value> {
+/// What a leaf or leaf-list is where it is absent, if its model gives one.
+pub fn default_value(schema: &Schema, leaf: SchemaId) -> Option<Node> {
     match &schema.node(leaf).kind {
-        Kind::Leaf { default: Some(text), .. } => parse_value(schema, leaf, text).ok(),
+        Kind::Leaf { default: Some(text), .. } => parse_value(schema, leaf, text).ok().map(Node::Leaf),
+        Kind::LeafList { defaults, .. } if !defaults.is_empty() => {
+            let values = defaults.iter().map(|text| parse_value(schema, leaf, text).ok());
+            Some(tree::leaf_list(schema, leaf, values.collect::<Option<Vec<Value>>>()?))
+        }
         _ => None,
     }
 }

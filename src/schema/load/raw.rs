@@ -65,6 +65,35 @@ pub fn leafref_target(leaf: *const ffi::lysc_node) -> Option<usize> {
     (!target.is_null()).then_some(target as usize)
 }
 
+/// The default values of a leaf-list in their canonical form, in their order.
+pub fn leaf_list_defaults(list: *const ffi::lysc_node) -> Vec<Arc<str>> {
+    let defaults = special::<ffi::lysc_node_leaflist>(list).map(|list| sized(list.dflts)).unwrap_or_default();
+    let context = read(list).and_then(|node| read(node.module)).map(|module| module.ctx);
+    let canonical = |default: &ffi::lysc_value| {
+        let mut text_of = std::ptr::null();
+        // SAFETY: reads the compiled tree; without data, values that need some to be judged are taken as they are.
+        let verdict = unsafe {
+            ffi::lyd_value_validate_dflt(
+                list,
+                default.str_,
+                default.prefixes,
+                std::ptr::null(),
+                std::ptr::null_mut(),
+                &mut text_of,
+            )
+        };
+        let found = (verdict == ffi::LY_ERR::LY_SUCCESS || verdict == ffi::LY_ERR::LY_EINCOMPLETE)
+            .then(|| some_text(text_of))
+            .flatten();
+        if let (Some(context), false) = (context, text_of.is_null()) {
+            // SAFETY: the text came from the context's dictionary, with one reference for us.
+            unsafe { ffi::lydict_remove(context, text_of) };
+        }
+        found
+    };
+    defaults.iter().filter_map(canonical).collect()
+}
+
 /// Whether an extension of ours stands on a node.
 pub fn extension(raw: *const ffi::lysc_node, name: &str) -> bool {
     let instances = read(raw).map(|node| sized(node.exts)).unwrap_or_default();

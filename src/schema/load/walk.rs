@@ -141,6 +141,7 @@ impl Walk {
                     user_ordered: node.is_config() && node.is_user_ordered(),
                     min: list.map_or(0, |list| list.min),
                     max: list.map_or(u32::MAX, |list| list.max),
+                    defaults: raw::leaf_list_defaults(raw),
                 }
             }
             SchemaNodeKind::AnyData | SchemaNodeKind::AnyXml => Kind::Any { mandatory: node.is_mandatory() },

@@ -1,4 +1,4 @@
-//! Default values in use: RFC 7950 section 7.6.1.
+//! Default values in use: RFC 7950 sections 7.6.1 and 7.7.2.
 
 use std::sync::Arc;
 
@@ -7,15 +7,26 @@ use super::super::ir::{Kind, Schema, SchemaId};
 use super::super::path::{DataPath, Step};
 use super::super::rules::RuleKind;
 use super::super::tree::get_ref;
-use super::super::value::Value;
 use super::super::xpath::{Eval, Place, check};
 
-/// The default that is in use at the path of a leaf that is not there: its parent exists, its case is chosen, its
-/// `when` holds.
-pub fn default_in_use(schema: &Schema, root: &Arc<Fields>, path: &DataPath) -> Option<Value> {
-    let leaf = path.last_node()?;
-    let value = schema.rules().ok()?.default_of(leaf)?;
+/// The default that is in use at the path of a leaf, a leaf-list or one of its values that is not there: its parent exists, its
+/// case is chosen, its `when` holds.
+pub fn default_in_use(schema: &Schema, root: &Arc<Fields>, path: &DataPath) -> Option<Node> {
+    let step = path.steps.last()?;
+    let leaf = step.node;
+    let default = schema.rules().ok()?.default_of(leaf)?;
+    let node = match (&step.key, default) {
+        (None, _) => default.clone(),
+        (Some(key), Node::LeafList(values)) => {
+            let value = key.values().first().filter(|value| values.contains(value))?;
+            Node::Leaf(value.clone())
+        }
+        (Some(_), _) => return None,
+    };
     let parent = path.parent()?;
+    if get_ref(root, &parent.clone().child(leaf)).is_some() {
+        return None;
+    }
     let empty = Arc::default();
     let fields = match get_ref(root, &parent).map(|node| node.to_node()) {
         Some(Node::Container(fields)) => fields,
@@ -23,7 +34,7 @@ pub fn default_in_use(schema: &Schema, root: &Arc<Fields>, path: &DataPath) -> O
         None if implied(schema, root, &parent) => empty,
         None => return None,
     };
-    (case_chosen(schema, &fields, leaf) && possible(schema, root, &parent, leaf)).then(|| value.clone())
+    (case_chosen(schema, &fields, leaf) && possible(schema, root, &parent, leaf)).then_some(node)
 }
 
 /// Non-presence containers below something that exists are always there.

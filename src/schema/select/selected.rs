@@ -7,7 +7,6 @@ use super::super::data::{Fields, Key, Node};
 use super::super::ir::{Kind, Schema, SchemaId};
 use super::super::lexical::key_leafs;
 use super::super::path::{DataPath, Step};
-use super::super::value::Value;
 use super::defaults::{case_chosen, possible};
 use super::{Beyond, Extent, FieldTree, Marks, Origin, Origins, View};
 
@@ -219,7 +218,7 @@ impl<'a> Selected<'a> {
     /// What is absent from an object, but there by its default.
     fn implied(&self, schema: &Schema, fields: &Fields, id: SchemaId) -> Option<Node> {
         let node = match &schema.node(id).kind {
-            Kind::Leaf { default: Some(_), .. } => Node::Leaf(schema.rules().ok()?.default_of(id).cloned()?),
+            Kind::Leaf { .. } | Kind::LeafList { .. } => schema.rules().ok()?.default_of(id)?.clone(),
             Kind::Container { presence: false } if has_default(schema, id) => Node::Container(Arc::default()),
             _ => return None,
         };
@@ -228,14 +227,15 @@ impl<'a> Selected<'a> {
     }
 }
 
-fn is_default(schema: &Schema, id: SchemaId, value: &Value) -> bool {
-    schema.rules().is_ok_and(|rules| rules.default_of(id) == Some(value))
+fn is_default(schema: &Schema, id: SchemaId, node: &Node) -> bool {
+    schema.rules().is_ok_and(|rules| rules.default_of(id) == Some(node))
 }
 
 /// Does a non-presence container hold defaults while it is empty?
 fn has_default(schema: &Schema, id: SchemaId) -> bool {
     schema.node(id).children.iter().any(|child| match &schema.node(*child).kind {
         Kind::Leaf { default, .. } => default.is_some(),
+        Kind::LeafList { defaults, .. } => !defaults.is_empty(),
         Kind::Container { presence: false } => has_default(schema, *child),
         _ => false,
     })
@@ -250,7 +250,7 @@ impl View for Selected<'_> {
         let trim = self.walk.defaults == WithDefaults::Trim;
         let mut show = |id: SchemaId, node: &Node, default: bool| {
             let is_key = keys.contains(&id);
-            if trim && !is_key && matches!(node, Node::Leaf(value) if is_default(schema, id, value)) {
+            if trim && !is_key && is_default(schema, id, node) {
                 return;
             }
             if let Some(mut view) = self.child(schema, id, is_key) {
@@ -270,7 +270,7 @@ impl View for Selected<'_> {
                 Some(node) => show(*id, node, false),
                 None => {
                     if let Some(node) = self.implied(schema, fields, *id) {
-                        show(*id, &node, matches!(node, Node::Leaf(_)));
+                        show(*id, &node, !matches!(node, Node::Container(_)));
                     }
                 }
             }

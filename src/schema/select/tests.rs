@@ -162,6 +162,35 @@ fn each_mode_of_defaults_shows_what_rfc_6243_says() {
 }
 
 #[test]
+fn defaults_of_leaf_lists_are_whole() {
+    let at = |text: &str, defaults| {
+        let root = json::parse(lab(), None, text.as_bytes(), Mode::Strict).unwrap();
+        let fields = FieldTree::parse(lab(), None, "lab:lab(colours;turns;suite)", false).unwrap();
+        let selection = Selection { fields: Some(fields), defaults, ..Selection::default() };
+        let view = Selected::new(lab(), &selection, &DataPath::root(), &root, None);
+        let mut out = Vec::new();
+        let node = Node::Container(root.clone());
+        json::write_view(lab(), &DataPath::root(), &node, &view, &mut out, None);
+        serde_json::from_slice::<serde_json::Value>(&out).unwrap()["ietf-restconf:data"]["lab:lab"].take()
+    };
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let all = json(r#"{"colours":["green","red"],"turns":[2,1]}"#);
+    assert_eq!(at("{}", WithDefaults::ReportAll), all, "in the order of the system, and of the model");
+    let mark = r#"{"ietf-netconf-with-defaults:default":true}"#;
+    let tagged = format!(
+        r#"{{"colours":["green","red"],"@colours":[{mark},{mark}],"turns":[2,1],"@turns":[{mark},{mark}]}}"#
+    );
+    assert_eq!(at("{}", WithDefaults::ReportAllTagged), json(&tagged));
+    let set = r#"{"lab:lab":{"colours":["red"],"turns":[2,1],"key":"k","suite":["new"]}}"#;
+    let explicit = json(r#"{"colours":["red"],"turns":[2,1],"suite":["new"]}"#);
+    assert_eq!(at(set, WithDefaults::Explicit), explicit);
+    assert_eq!(at(set, WithDefaults::ReportAll), explicit, "one value, and none of the defaults is in use");
+    assert_eq!(at(set, WithDefaults::Trim), json(r#"{"colours":["red"],"suite":["new"]}"#));
+    let turned = r#"{"lab:lab":{"turns":[1,2]}}"#;
+    assert_eq!(at(turned, WithDefaults::Trim), json(r#"{"turns":[1,2]}"#), "another order is no default");
+}
+
+#[test]
 fn a_default_is_in_use_where_its_parent_case_and_when_allow() {
     let schema = lab();
     let parse = |text: &str| json::parse(schema, None, text.as_bytes(), Mode::Strict).unwrap();
@@ -181,6 +210,15 @@ fn a_default_is_in_use_where_its_parent_case_and_when_allow() {
         (r#"{"lab:lab":{"key":"k"}}"#, "lab:lab/port", false),
         (r#"{"lab:lab":{"key":"k"}}"#, "lab:lab/tls-port", true),
         ("{}", "lab:lab/title", false),
+        ("{}", "lab:lab/colours", true),
+        ("{}", "lab:lab/colours=red", true),
+        ("{}", "lab:lab/colours=blue", false),
+        (r#"{"lab:lab":{"colours":["blue"]}}"#, "lab:lab/colours=red", false),
+        ("{}", "lab:lab/ways", false),
+        (r#"{"lab:lab":{"mode":"fast"}}"#, "lab:lab/ways", true),
+        ("{}", "lab:lab/suite", false),
+        (r#"{"lab:lab":{"key":"k"}}"#, "lab:lab/suite", true),
+        ("{}", "lab:lab/tag", false),
     ] {
         let path = DataPath::parse_rfc8040(schema, path).unwrap();
         let found = default_in_use(schema, &parse(text), &path);

@@ -79,7 +79,7 @@ impl Builder {
 
     pub fn leaf_list(&mut self, parent: SchemaId, name: &str, type_: Type, user_ordered: bool) -> SchemaId {
         let module = self.schema.node(parent).module;
-        let kind = Kind::LeafList { type_, user_ordered, min: 0, max: u32::MAX };
+        let kind = Kind::LeafList { type_, user_ordered, min: 0, max: u32::MAX, defaults: Vec::new() };
         self.add(Some(parent), module, name, kind)
     }
 

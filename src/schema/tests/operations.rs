@@ -122,7 +122,7 @@ fn inputs_are_validated_in_sight_of_the_datastore() {
     use ValidationErrorKind::*;
     let whole = r#"{"ops:input":{"from":"a","to":"c","heavy":true,"slow":1}}"#;
     assert_eq!(faults(&move_rpc(), whole), []);
-    let missing = |leaf: &str| (Mandatory, format!("/ops:move/input/{leaf}"));
+    let missing = |leaf: &str| (MandatoryInOperation, format!("/ops:move/input/{leaf}"));
     let empty = faults(&move_rpc(), r#"{"ops:input":{"fast":[null]}}"#);
     assert!(empty.contains(&missing("from")) && empty.contains(&missing("to")), "{empty:?}");
     assert_eq!(
@@ -137,7 +137,10 @@ fn inputs_are_validated_in_sight_of_the_datastore() {
         faults(&move_rpc(), r#"{"ops:input":{"from":"b","to":"a","heavy":true,"fast":[null]}}"#),
         [(When, "/ops:move/input/heavy".into())]
     );
-    assert_eq!(faults(&reset(), "{}"), [(Mandatory, "/ops:servers/server[name='a']/reset/input/at".into())]);
+    assert_eq!(
+        faults(&reset(), "{}"),
+        [(MandatoryInOperation, "/ops:servers/server[name='a']/reset/input/at".into())]
+    );
     assert_eq!(faults(&DataPath::parse_rpc(*OPS, "ops:ping").unwrap(), ""), []);
 }
 

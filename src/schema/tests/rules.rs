@@ -43,7 +43,7 @@ fn documents() -> impl Strategy<Value = Json> {
         codec::write(*RULES, None, &root, &mut out);
         serde_json::from_slice::<Json>(&out).unwrap()
     });
-    let names = vec!["net", "net", "pick", "must", "must", "points", "features"];
+    let names = vec!["net", "net", "pick", "must", "must", "listed", "listed", "points", "features"];
     (whole, select(names), any::<bool>()).prop_map(|(mut whole, name, alone)| {
         let name = format!("rules:{name}");
         if let Some(members) = whole.as_object_mut() {
@@ -84,6 +84,8 @@ fn values() -> Vec<Json> {
         iid("/rules:net/host[name='a']"),
         iid("/rules:net/host[name='a']/peer"),
         iid("/rules:must"),
+        iid("/rules:listed/picks[.='a']"),
+        iid("/rules:listed/picks[.='c']"),
     ]
 }
 

@@ -19,6 +19,8 @@ pub enum ValidationErrorKind {
     NotConfig,
     MissingKey,
     Mandatory,
+    /// Something mandatory in what an operation is called with, or answers.
+    MandatoryInOperation,
     MissingChoice,
     TooFew,
     TooMany,
@@ -38,6 +40,7 @@ impl ValidationErrorKind {
             ValidationErrorKind::NotConfig => ("invalid-value", None),
             ValidationErrorKind::MissingKey => ("missing-element", None),
             ValidationErrorKind::Mandatory => ("data-missing", None),
+            ValidationErrorKind::MandatoryInOperation => ("missing-element", None),
             ValidationErrorKind::MissingChoice => ("data-missing", Some("missing-choice")),
             ValidationErrorKind::TooFew => ("operation-failed", Some("too-few-elements")),
             ValidationErrorKind::TooMany => ("operation-failed", Some("too-many-elements")),

@@ -203,5 +203,5 @@ pub(super) fn at_chain<'a>(
     for step in above {
         fields = fields.and_then(|fields| fields.container(*step));
     }
-    fields.and_then(|fields| fields.leaf(*leaf)).or_else(|| rules.defaults.get(leaf))
+    fields.and_then(|fields| fields.leaf(*leaf)).or_else(|| rules.default_leaf(*leaf))
 }

@@ -288,11 +288,22 @@ impl<'a> Validator<'a> {
                 if self.possible(above, child) =>
             {
                 let message = format!("mandatory {} is missing; send it", node.name);
-                self.fault(&above.imagined(child), ValidationErrorKind::Mandatory, message);
+                // RFC 6241 appendix A: an expected element of a message, and not of the datastore, is missing.
+                let kind = if self.operation {
+                    ValidationErrorKind::MandatoryInOperation
+                } else {
+                    ValidationErrorKind::Mandatory
+                };
+                self.fault(&above.imagined(child), kind, message);
             }
-            Kind::Leaf { default: Some(_), .. } if !node.musts.is_empty() && self.possible(above, child) => {
-                if let Some(value) = self.rules.defaults.get(&child) {
-                    self.node(&above.with(Frame { id: child, key: None, node: NodeRef::Leaf(value) }));
+            Kind::Leaf { .. } | Kind::LeafList { .. }
+                if !node.musts.is_empty()
+                    && self.rules.defaults.contains_key(&child)
+                    && self.possible(above, child) =>
+            {
+                let rules = self.rules;
+                for place in above.implied(self.schema, child, &rules.defaults) {
+                    self.node(&place);
                 }
             }
             Kind::List { min, .. } | Kind::LeafList { min, .. }

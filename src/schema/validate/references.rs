@@ -73,7 +73,7 @@ impl<'a> Validator<'a> {
             own.steps.len() >= apex && held.steps.len() >= apex && held.steps[..apex] == own.steps[..apex]
         });
         found || {
-            let by_default = self.rules.defaults.get(&target) == Some(value);
+            let by_default = self.rules.is_default(target, value);
             let eval = self.eval(module, place);
             by_default && eval.leads_to(path, value)
         }

@@ -19,8 +19,8 @@ use super::{Comparison, Expr, Function, Path, PathStep, Start};
 /// What evaluation needs besides expression and place.
 pub struct Eval<'e, 'a> {
     pub schema: &'a Schema,
-    /// Default values of leafs: an absent leaf in use has its default (RFC 7950 section 7.6.1).
-    pub defaults: &'a HashMap<SchemaId, Value>,
+    /// Defaults of leafs and leaf-lists: absent ones in use have them (RFC 7950 sections 7.6.1 and 7.7.2).
+    pub defaults: &'a HashMap<SchemaId, Node>,
     /// The module whose prefixes the expression uses.
     pub module: ModuleId,
     pub current: &'e Place<'a>,
@@ -138,16 +138,17 @@ impl<'a> Eval<'_, 'a> {
     }
 
     /// The instances of a child. Defaults and non-presence containers are there where their case is chosen and their
-    /// conditions hold (RFC 7950 sections 7.5.1 and 7.6.1).
+    /// conditions hold (RFC 7950 sections 7.5.1, 7.6.1 and 7.7.2).
     fn children(&self, place: &Place<'a>, id: SchemaId) -> Vec<Place<'a>> {
         let present = place.present(id);
         if !self.afford(present.len()) {
             return Vec::new();
         }
         let Some(fields) = place.fields().filter(|_| present.is_empty()) else { return present };
-        let Some(implied) = place.implied(self.schema, id, self.defaults) else { return present };
-        let there = case_chosen(self.schema, fields, id) && self.possible(place, id, &implied);
-        if there { vec![implied] } else { present }
+        let implied = place.implied(self.schema, id, self.defaults);
+        let Some(first) = implied.first() else { return present };
+        let there = case_chosen(self.schema, fields, id) && self.possible(place, id, first);
+        if there { implied } else { present }
     }
 
     fn possible(&self, parent: &Place<'a>, id: SchemaId, place: &Place<'a>) -> bool {

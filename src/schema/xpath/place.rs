@@ -9,7 +9,6 @@ use super::super::data::{Fields, Key, Node};
 use super::super::ir::{Kind, Schema, SchemaId};
 use super::super::path::{DataPath, Step};
 use super::super::tree::NodeRef;
-use super::super::value::Value;
 
 /// What an absent non-presence container looks like.
 static EMPTY: LazyLock<Arc<Fields>> = LazyLock::new(Arc::default);
@@ -95,19 +94,23 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The place of a child that is there without having been set: a leaf with a default, a non-presence container.
+    /// The places of a child that is there without having been set: a leaf or the values of a leaf-list with a default, a
+    /// non-presence container.
     pub fn implied(
         &self,
         schema: &Schema,
         id: SchemaId,
-        defaults: &'a HashMap<SchemaId, Value>,
-    ) -> Option<Place<'a>> {
-        let node = match (&schema.node(id).kind, defaults.get(&id)) {
-            (Kind::Container { presence: false }, _) => NodeRef::Fields(&EMPTY),
-            (_, Some(value)) => NodeRef::Leaf(value),
-            _ => return None,
-        };
-        Some(self.with(Frame { id, key: None, node }))
+        defaults: &'a HashMap<SchemaId, Node>,
+    ) -> Vec<Place<'a>> {
+        let place = |node| self.with(Frame { id, key: None, node });
+        match (&schema.node(id).kind, defaults.get(&id)) {
+            (Kind::Container { presence: false }, _) => vec![place(NodeRef::Fields(&EMPTY))],
+            (_, Some(Node::Leaf(value))) => vec![place(NodeRef::Leaf(value))],
+            (_, Some(Node::LeafList(values))) => {
+                values.iter().map(|value| place(NodeRef::Leaf(value))).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// A place for a child that may not be there, as `when` on absent nodes needs it.
