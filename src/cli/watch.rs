@@ -10,9 +10,8 @@ use super::{Client, Failure};
 /// `coeus watch`.
 #[derive(clap::Args, Debug, Clone)]
 pub struct Watch {
-    /// The resource, as in RFC 8040: `pod:coe/pods=UID`; without one, everything
-    #[arg(default_value = "")]
-    pub path: String,
+    /// The resource, as in RFC 8040: `pod:coe/pods=UID`; several as in XPath: `/pod:coe/pods[uid='UID']`; without one, everything
+    pub path: Vec<String>,
     /// config, nonconfig or all
     #[arg(long)]
     pub content: Option<String>,
@@ -40,9 +39,17 @@ pub fn watch(client: &Client, asked: &Watch) -> Result<(), Failure> {
     let mut query = Vec::new();
     query.extend(asked.content.iter().map(|content| ("content", content.clone())));
     query.extend(asked.from.iter().map(|from| ("start-revision", from.to_string())));
-    let target = with_query(&format!("/rests/data/{}", asked.path), &query);
+    let resource = match &asked.path[..] {
+        [] => "/rests/data".to_owned(),
+        [one] if !one.starts_with('/') => format!("/rests/data/{one}"),
+        several => {
+            query.push(("filter", several.join(" | ")));
+            "/rests/data".to_owned()
+        }
+    };
+    let target = with_query(&resource, &query);
     let (status, mut body) = client.stream(&target, &[("Accept", "text/event-stream")])?;
-    let what = format!("watch {}", asked.path);
+    let what = format!("watch {}", asked.path.join(" "));
     if status != 200 {
         let mut text = Vec::new();
         body.read_to_end(&mut text).map_err(|error| Failure::Unreachable(error.to_string()))?;
@@ -74,7 +81,7 @@ pub fn watch(client: &Client, asked: &Watch) -> Result<(), Failure> {
                 let revision = end["coeus-events:revision"].as_str().unwrap_or("0");
                 return Err(Failure::Failed(format!(
                     "{what}: {message}; go on with coeus watch {} --from {revision}",
-                    asked.path
+                    asked.path.join(" ")
                 )));
             }
         }

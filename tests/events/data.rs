@@ -42,6 +42,29 @@ fn the_present_comes_first_and_changes_follow() {
 }
 
 #[test]
+fn several_parts_are_watched_at_once() {
+    let server = Server::start();
+    put_pod(&server, 1, "web");
+    let name = |number: u32| format!("/pod:coe/pods%5Buid='00000000-0000-4000-8000-{number:012}'%5D/name");
+    let path = format!("/rests/data?filter={}%20%7C%20{}", name(1), name(2));
+    let mut events = Events::open(&server, &path, "");
+    let first = events.one();
+    assert_eq!(first.update()["datastore-contents"]["pod:coe"]["pods"].as_array().unwrap().len(), 1);
+    put_pod(&server, 3, "other");
+    let second = put_pod(&server, 2, "db");
+    let event = events.one();
+    assert_eq!((event.revision(), event.edits().len()), (second, 1));
+    assert_eq!(event.edits()[0]["target"], format!("/{}/name", pod_path(2)));
+    let last = put_pod(&server, 1, "cache");
+    let mut again = Events::open(&server, &path, &format!("Last-Event-ID: {second}\r\n"));
+    assert_eq!((again.one().revision(), events.one().revision()), (last, last), "no gap and nothing twice");
+    for wrong in ["/rests/data/pod:coe?filter=/pod:coe", "/rests/data?filter=pod:coe", "/rests/data?filter="]
+    {
+        assert_eq!(Events::open(&server, wrong, "").status, 400, "{wrong}");
+    }
+}
+
+#[test]
 fn a_reader_goes_on_behind_a_revision_he_knows() {
     let server = Server::start();
     let revisions: Vec<u64> = (1..=5).map(|number| put_pod(&server, number, "web")).collect();

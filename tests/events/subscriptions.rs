@@ -3,7 +3,7 @@
 use coeus::northbound::events::Limits;
 use serde_json::{Value, json};
 
-use super::client::{Events, put_pod};
+use super::client::{Events, pod_path, put_pod};
 use super::support::{Answer, Server};
 
 const SHOWN: &str = "/rests/data/ietf-subscribed-notifications:subscriptions";
@@ -175,6 +175,93 @@ fn a_user_has_so_many_and_no_more() {
     assert_eq!(Events::open(&server, "/streams/NETCONF", "").status, 503);
     call(&server, "ietf-subscribed-notifications:delete-subscription", &json!({"id": id}));
     assert_eq!(Events::open(&server, "/streams/NETCONF", "").status, 200);
+}
+
+#[test]
+fn rfc8641_a_filter_may_name_several_subtrees() {
+    let server = Server::start();
+    put_pod(&server, 1, "web");
+    put_pod(&server, 2, "db");
+    let name = |number: u32| format!("/pod:coe/pods[uid='00000000-0000-4000-8000-{number:012}']/name");
+    let mut input = pods();
+    let union = format!("{} | {}|/k8s-node:k8s-nodes-info", name(1), name(3));
+    input["ietf-yang-push:datastore-xpath-filter"] = json!(union);
+    let (id, uri) = establish(&server, &input);
+    let mut events = Events::open(&server, &uri, "");
+    let contents = events.one().update()["datastore-contents"].clone();
+    let entry = json!({"uid": "00000000-0000-4000-8000-000000000001", "name": "web"});
+    assert_eq!(contents, json!({"pod:coe": {"pods": [entry]}}), "the key that leads there, and the leaf");
+    // Pod 2 and other leafs of pod 1 are not asked for; pod 3 comes.
+    put_pod(&server, 2, "cache");
+    server.send(
+        "PATCH",
+        &format!("/rests/data/{}", pod_path(1)),
+        &json!({"pod:pods": [{"uid": "00000000-0000-4000-8000-000000000001", "network-NS": "blue"}]})
+            .to_string(),
+    );
+    let third = put_pod(&server, 3, "new");
+    let event = events.one();
+    assert_eq!(event.revision(), third);
+    assert_eq!(event.edits()[0]["target"], format!("/{}/name", pod_path(3)));
+    let node = json!({"k8s-node:k8s-nodes-info": {"id": "n"}});
+    assert_eq!(server.send("PUT", "/rests/data/k8s-node:k8s-nodes-info", &node.to_string()).status, 201);
+    assert_eq!(events.one().edits()[0]["target"], "/k8s-node:k8s-nodes-info/id");
+    // One commit that concerns two of them is one event.
+    let both = json!({"ietf-restconf:data": {"pod:coe": {"pods": [
+        {"uid": "00000000-0000-4000-8000-000000000001", "name": "w"}]}, "k8s-node:k8s-nodes-info": {"id": "m"}}});
+    assert_eq!(server.send("PATCH", "/rests/data", &both.to_string()).status, 204);
+    let targets: Vec<Value> = events.one().edits().iter().map(|edit| edit["target"].clone()).collect();
+    assert_eq!(targets.len(), 2, "{targets:?}");
+    let all = server.send("GET", "/rests/data/ietf-subscribed-notifications:subscriptions", "").json();
+    let shown = &all["ietf-subscribed-notifications:subscriptions"]["subscription"][0];
+    assert_eq!(shown["id"], id);
+    let filter = shown["ietf-yang-push:datastore-xpath-filter"].as_str().unwrap();
+    assert_eq!(filter.split(" | ").count(), 3, "{filter}");
+    // What is inside of another is asked for already.
+    input["ietf-yang-push:datastore-xpath-filter"] = json!(format!("/pod:coe | {}", name(1)));
+    let (_, uri) = establish(&server, &input);
+    let mut events = Events::open(&server, &uri, "");
+    events.one();
+    put_pod(&server, 1, "once");
+    let edits = events.one().edits();
+    let names = edits.iter().filter(|edit| edit["target"].as_str().unwrap().ends_with("/name"));
+    assert_eq!(names.count(), 1, "{edits:?}");
+}
+
+#[test]
+fn rfc6241_6_2_a_subtree_filter_may_have_branches() {
+    let server = Server::start();
+    for number in 1..=3 {
+        put_pod(&server, number, "web");
+    }
+    let node = json!({"k8s-node:k8s-nodes-info": {"id": "n"}});
+    assert_eq!(server.send("PUT", "/rests/data/k8s-node:k8s-nodes-info", &node.to_string()).status, 201);
+    let mut input = pods();
+    input.as_object_mut().unwrap().remove("ietf-yang-push:datastore-xpath-filter");
+    let uid = |number: u32| format!("00000000-0000-4000-8000-{number:012}");
+    input["ietf-yang-push:datastore-subtree-filter"] = json!({
+        "pod:coe": {"pods": [{"uid": uid(1), "name": null}, {"uid": uid(3)}]}, "k8s-node:k8s-nodes-info": {},
+    });
+    let (_, uri) = establish(&server, &input);
+    let contents = Events::open(&server, &uri, "").one().update()["datastore-contents"].clone();
+    let uids: Vec<&str> = contents["pod:coe"]["pods"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|pod| pod["uid"].as_str().unwrap())
+        .collect();
+    assert_eq!(uids, [uid(1), uid(3)]);
+    assert_eq!(contents["k8s-node:k8s-nodes-info"]["id"], "n");
+    for wrong in [
+        json!({"pod:coe": {"pods": [{"name": "web"}]}}),
+        json!({"pod:coe": {"nothing": {}}}),
+        json!({"pod:coe": {"pods": {"name": null}}}),
+    ] {
+        input["ietf-yang-push:datastore-subtree-filter"] = wrong;
+        let answer = call(&server, "ietf-subscribed-notifications:establish-subscription", &input);
+        assert_eq!(answer.status, 400, "{}", answer.body);
+        assert!(answer.body.contains("filter-unsupported"), "{}", answer.body);
+    }
 }
 
 #[test]

@@ -191,6 +191,11 @@ fn writes_and_refused_logins_are_recorded() {
     assert_eq!(records.len(), 6);
 }
 
+/// As XPath has it, in a query.
+fn path_of(number: u32) -> String {
+    format!("/pod:coe/pods%5Buid='{}'%5D", uid(number))
+}
+
 #[test]
 fn events_leave_out_what_may_not_be_read() {
     use std::io::{BufRead, BufReader, Write};
@@ -208,14 +213,17 @@ fn events_leave_out_what_may_not_be_read() {
         assert!(head[0].contains(" 200 "), "{head:?}");
         lines.filter(|line| line.starts_with("data: "))
     };
-    let (mut data, mut stream) = (open(PODS), open("/streams/NETCONF-JSON"));
+    let both = format!("/rests/data?filter={}%7C{}", path_of(1), path_of(2));
+    let (mut data, mut stream, mut two) = (open(PODS), open("/streams/NETCONF-JSON"), open(&both));
+    let present = two.next().unwrap();
+    assert!(present.contains(&uid(1)) && !present.contains(&uid(2)), "{present}");
     let present = data.next().unwrap();
     assert!(present.contains(&uid(1)) && !present.contains(&uid(2)), "{present}");
     for number in [2, 1] {
         assert_eq!(lab.send("admin:secret", "PUT", &pod(number), &body(number, "news")).status, 204);
     }
     // What happened to pod 2 is not told, neither as data nor as a notification; the next event is that of pod 1.
-    for told in [data.next().unwrap(), stream.next().unwrap()] {
+    for told in [data.next().unwrap(), stream.next().unwrap(), two.next().unwrap()] {
         assert!(told.contains(&uid(1)) && !told.contains(&uid(2)), "{told}");
     }
     let path = "/rests/operations/ietf-subscribed-notifications:kill-subscription";

@@ -33,11 +33,12 @@ pub struct Change {
     pub node: Option<Node>,
 }
 
-/// The edits that make of a part of `before` the same part of `after`: what goes first, then what comes, then moves.
+/// The edits that make of parts of `before` the same parts of `after`: what goes first, then what comes, then moves. No part is
+/// inside of another.
 pub fn changes(
     schema: &Schema,
     source: Source,
-    part: &DataPath,
+    parts: &[DataPath],
     before: &Snapshot,
     after: &Snapshot,
 ) -> Vec<Change> {
@@ -47,14 +48,16 @@ pub fn changes(
         for (path, a, b) in diff(schema, old, new) {
             let entry = path.steps.last().is_some_and(|step| step.key.is_some());
             let whole = entry && (a.is_none() || b.is_none());
-            if covers(part, &path) {
+            if let Some(part) = parts.iter().find(|part| covers(part, &path)) {
                 let appears = whole && b.is_some();
                 if appears && let Some(list) = ordered_list(schema, &path).filter(|list| covers(part, list)) {
                     places.entry(list).or_default();
                 }
                 *places.entry(path).or_default() |= whole;
-            } else if path.is_prefix_of(part) {
-                *places.entry(part.clone()).or_default() |= whole;
+            } else {
+                for part in parts.iter().filter(|part| path.is_prefix_of(part)) {
+                    *places.entry(part.clone()).or_default() |= whole;
+                }
             }
         }
     }

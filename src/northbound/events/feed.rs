@@ -48,8 +48,15 @@ impl Stream {
 /// What is watched.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Target {
-    Data { source: Source, part: DataPath },
-    Stream { stream: Stream, chooser: Option<Chooser> },
+    /// Parts of a datastore, none inside of another.
+    Data {
+        source: Source,
+        parts: Vec<DataPath>,
+    },
+    Stream {
+        stream: Stream,
+        chooser: Option<Chooser>,
+    },
 }
 
 /// Where a reader begins.
@@ -167,9 +174,9 @@ impl Feed {
     /// When the path is none of the model.
     pub fn present(&self) -> Result<Option<Present>, TreeError> {
         match (&self.order.target, self.order.start) {
-            (Target::Data { source, part }, Start::Now { sync: true }) => {
+            (Target::Data { source, parts }, Start::Now { sync: true }) => {
                 let entry = self.cursor.at();
-                let root = source.alone(self.schema, &self.state, part)?;
+                let root = source.alone(self.schema, &self.state, parts)?;
                 Ok(Some(Present { form: self.form(), moment: moment(entry), root }))
             }
             _ => Ok(None),
@@ -196,10 +203,10 @@ impl Feed {
             Form { schema: self.schema, encoding: self.order.encoding, subscription: self.subscription };
         let mut texts = Vec::new();
         match &self.order.target {
-            Target::Data { source, part } => {
+            Target::Data { source, parts } => {
                 let after = self.datastore.readable(last.after.snapshot().clone());
                 let before = std::mem::replace(&mut self.state, after);
-                let changes = changes(self.schema, *source, part, &before, &self.state);
+                let changes = changes(self.schema, *source, parts, &before, &self.state);
                 if !changes.is_empty() {
                     texts.push(form.change(at, &changes));
                 }
@@ -274,9 +281,9 @@ impl Feed {
 pub fn describe<'a>(made: Maker<'a>, schema: &Schema, id: u32, order: &Order) -> Maker<'a> {
     let made = made.leaf("id", &id.to_string());
     let made = match &order.target {
-        Target::Data { source, part } => made
+        Target::Data { source, parts } => made
             .leaf_if("datastore", source.identity())
-            .leaf("datastore-xpath-filter", &part.display(schema))
+            .leaf("datastore-xpath-filter", &union(schema, parts))
             .object("on-change", |on_change| {
                 on_change.leaf("dampening-period", &(order.dampening.as_millis() / 10).to_string()).leaf(
                     "sync-on-start",
@@ -286,6 +293,11 @@ pub fn describe<'a>(made: Maker<'a>, schema: &Schema, id: u32, order: &Order) ->
         Target::Stream { stream, .. } => made.leaf("stream", stream.name()),
     };
     made.leaf_if("stop-time", order.stop.map(time))
+}
+
+/// The paths as one expression of XPath.
+fn union(schema: &Schema, parts: &[DataPath]) -> String {
+    parts.iter().map(|part| part.display(schema)).collect::<Vec<_>>().join(" | ")
 }
 
 /// The state that a reader begins with.

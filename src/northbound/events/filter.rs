@@ -1,6 +1,10 @@
-//! Filters: one subtree of a datastore, and the part of XPath that chooses among notifications.
+//! Filters: subtrees of a datastore, and the part of XPath that chooses among notifications.
 
+use super::source::covers;
 use crate::schema::{DataPath, Fields, Kind, Node, Schema, SchemaId, lexical};
+
+/// Subtrees that one filter names at most.
+const MOST: usize = 64;
 
 /// Why a filter is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -12,6 +16,31 @@ pub struct FilterError {
 
 fn wrong(filter: &str, reason: impl Into<String>) -> FilterError {
     FilterError { filter: filter.chars().take(120).collect(), reason: reason.into() }
+}
+
+/// The subtrees that absolute paths name, joined by `|`; each once, and none inside of another.
+///
+/// # Errors
+/// As [`subtree`]; too many of them.
+pub fn subtrees(schema: &Schema, xpath: &str) -> Result<Vec<DataPath>, FilterError> {
+    let paths: Result<Vec<DataPath>, FilterError> =
+        outside_quotes(xpath, '|').into_iter().map(|path| subtree(schema, path)).collect();
+    disjoint(paths?).map_err(|reason| wrong(xpath, reason))
+}
+
+/// Without those that are inside of others.
+pub fn disjoint(mut paths: Vec<DataPath>) -> Result<Vec<DataPath>, String> {
+    paths.sort();
+    paths.dedup();
+    let inside = |path: &DataPath| paths.iter().any(|other| other != path && covers(other, path));
+    let kept: Vec<DataPath> = paths.iter().filter(|path| !inside(path)).cloned().collect();
+    if kept.len() > MOST {
+        return Err(format!(
+            "it names {} subtrees, and {MOST} are served; watch what is around them",
+            kept.len()
+        ));
+    }
+    Ok(kept)
 }
 
 /// The subtree that an absolute path names; `/` is the datastore.
@@ -45,55 +74,75 @@ pub fn complete(schema: &Schema, path: &DataPath) -> Result<(), String> {
     }
 }
 
-/// The same given as a chain of nodes (RFC 6241 section 6.2), as the JSON of an anydata node: each has one child, besides the
-/// keys of an entry.
+/// The same given as a tree of nodes (RFC 6241 section 6.2), as the JSON of an anydata node: what has no children is chosen
+/// with all below it, and an entry is named by its keys.
 ///
 /// # Errors
-/// What is no chain.
-pub fn chain(schema: &Schema, json: &str) -> Result<DataPath, FilterError> {
-    let mut path = DataPath::root();
+/// What is no such tree, and conditions on other leafs than keys.
+pub fn branches(schema: &Schema, json: &str) -> Result<Vec<DataPath>, FilterError> {
     let value: serde_json::Value =
         serde_json::from_str(json).map_err(|error| wrong(json, format!("it is not JSON: {error}")))?;
-    let mut at = &value;
-    while let serde_json::Value::Object(members) = at {
-        let parent = path.last_node();
-        let mut next = None;
-        let mut keys = Vec::new();
-        let key_leafs = parent.map_or(&[][..], |id| lexical::key_leafs(schema, id));
-        for (name, inner) in members {
-            let id =
-                schema.child_named(parent, name, parent.is_some()).map_err(|reason| wrong(json, reason))?;
-            match inner.as_str().or(inner.is_number().then_some("")) {
-                Some(text) if key_leafs.contains(&id) => {
-                    let text = if text.is_empty() { inner.to_string() } else { text.to_owned() };
-                    let text = if inner.is_string() { inner.as_str().unwrap_or_default() } else { &text };
-                    let value =
-                        lexical::parse_value(schema, id, text).map_err(|reason| wrong(json, reason))?;
-                    keys.push((id, value));
-                }
-                _ if next.is_none() => next = Some((id, inner)),
-                _ => return Err(wrong(json, "it has several branches; make a subscription for each")),
-            }
+    let mut found = Vec::new();
+    branch(schema, &value, DataPath::root(), &mut found).map_err(|reason| wrong(json, reason))?;
+    disjoint(found).map_err(|reason| wrong(json, reason))
+}
+
+fn branch(
+    schema: &Schema,
+    value: &serde_json::Value,
+    mut path: DataPath,
+    found: &mut Vec<DataPath>,
+) -> Result<(), String> {
+    use serde_json::Value;
+    let members = match value {
+        Value::Object(members) => members,
+        Value::Array(entries) if entries.iter().any(Value::is_object) => {
+            return entries.iter().try_for_each(|entry| branch(schema, entry, path.clone(), found));
         }
-        if !keys.is_empty()
-            && let Some(step) = path.steps.last_mut()
-        {
-            let ordered = key_leafs.iter().filter_map(|leaf| keys.iter().find(|(id, _)| id == leaf));
-            let key: smallvec::SmallVec<[_; 1]> = ordered.map(|(_, value)| value.clone()).collect();
-            if key.len() != key_leafs.len() {
-                return Err(wrong(json, "an entry is named by all of its keys"));
-            }
-            step.key = Some(crate::schema::Key::from_iter(key));
+        // A node that is only named.
+        Value::Null | Value::Array(_) => return chosen(schema, path, found),
+        Value::String(text) if text.is_empty() => return chosen(schema, path, found),
+        _ => {
+            let name = path.last_node().map_or("", |id| &schema.node(id).name);
+            return Err(format!("it asks for a value of {name}; only keys may be given"));
         }
-        let Some((id, inner)) = next else { break };
-        path = path.child(id);
-        at = match inner {
-            serde_json::Value::Array(entries) if entries.len() == 1 => &entries[0],
-            other => other,
+    };
+    let parent = path.last_node();
+    let key_leafs = parent.map_or(&[][..], |id| lexical::key_leafs(schema, id));
+    let (mut keys, mut inner) = (Vec::new(), Vec::new());
+    for (name, value) in members {
+        let id = schema.child_named(parent, name, parent.is_some())?;
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            _ => String::new(),
         };
+        if key_leafs.contains(&id) && !text.is_empty() {
+            keys.push((id, lexical::parse_value(schema, id, &text)?));
+        } else {
+            inner.push((id, value));
+        }
     }
-    complete(schema, &path).map_err(|reason| wrong(json, reason))?;
-    Ok(path)
+    if !keys.is_empty()
+        && let Some(step) = path.steps.last_mut()
+    {
+        let ordered = key_leafs.iter().filter_map(|leaf| keys.iter().find(|(id, _)| id == leaf));
+        let key: smallvec::SmallVec<[_; 1]> = ordered.map(|(_, value)| value.clone()).collect();
+        if key.len() != key_leafs.len() {
+            return Err("an entry is named by all of its keys".into());
+        }
+        step.key = Some(crate::schema::Key::from_iter(key));
+    }
+    if inner.is_empty() {
+        return chosen(schema, path, found);
+    }
+    inner.into_iter().try_for_each(|(id, value)| branch(schema, value, path.clone().child(id), found))
+}
+
+fn chosen(schema: &Schema, path: DataPath, found: &mut Vec<DataPath>) -> Result<(), String> {
+    complete(schema, &path)?;
+    found.push(path);
+    Ok(())
 }
 
 /// Chooses notifications: paths joined by `|`, each to a node that must be there, with `[name='value']` or `[.='value']`.

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 
 use super::actor::RegistryError;
 use super::feed::{FeedError, Order, Start, Stream, Target, place};
-use super::filter::{Chooser, FilterError, chain, complete, subtree};
+use super::filter::{Chooser, FilterError, branches, complete, subtrees};
 use super::source::Source;
 use crate::datastore::Revision;
 use crate::northbound::restconf::{Encoding, Problem, Problems};
@@ -187,8 +187,15 @@ pub fn data(
 ) -> Result<Order, Problems> {
     let mut start = Start::Now { sync: true };
     let mut dampening = Duration::ZERO;
+    let mut parts = None;
     for (name, value) in query {
         match (name.as_str(), value.as_str()) {
+            ("filter", _) if part.steps.is_empty() => parts = Some(subtrees(schema, value)?),
+            ("filter", _) => {
+                return Err(wrong(
+                    "filter: name paths in it, or one in the URL; filter is for the whole datastore".into(),
+                ));
+            }
             ("start-revision", _) => {
                 start = Start::Behind { revision: Revision(number(name, value)?), seen: 0 };
             }
@@ -199,14 +206,14 @@ pub fn data(
             ("content", _) => {
                 return Err(wrong("content: say config, nonconfig or all, at /rests/data".into()));
             }
-            _ => return Err(unknown(name, "start-revision, dampening-period and content")),
+            _ => return Err(unknown(name, "filter, start-revision, dampening-period and content")),
         }
     }
     complete(schema, &part).map_err(wrong)?;
     if let Some(resumed) = resumed(headers)? {
         start = resumed;
     }
-    let target = Target::Data { source, part };
+    let target = Target::Data { source, parts: parts.unwrap_or_else(|| vec![part]) };
     Ok(Order { target, encoding: encoding(headers), start, stop: None, dampening })
 }
 
@@ -250,13 +257,15 @@ impl Input<'_> {
         Ok(Some(stop))
     }
 
-    /// Which part of a datastore, if the input names one.
-    fn part(&self) -> Result<Option<DataPath>, Problems> {
+    /// Which parts of a datastore, if the input names some.
+    fn parts(&self) -> Result<Option<Vec<DataPath>>, Problems> {
         if let Some(xpath) = self.text("datastore-xpath-filter") {
-            return Ok(Some(subtree(self.schema, &xpath)?));
+            return Ok(Some(subtrees(self.schema, &xpath)?));
         }
         match self.node("datastore-subtree-filter") {
-            Some((_, Node::Leaf(json))) => Ok(Some(chain(self.schema, json.as_text().unwrap_or_default())?)),
+            Some((_, Node::Leaf(json))) => {
+                Ok(Some(branches(self.schema, json.as_text().unwrap_or_default())?))
+            }
             _ => Ok(None),
         }
     }
@@ -308,8 +317,8 @@ impl Input<'_> {
         let sync = on_change.text("sync-on-start").is_none_or(|sync| sync == "true");
         let start = behind.unwrap_or(Start::Now { sync });
         let dampening = centiseconds(on_change.uint("dampening-period").unwrap_or(0));
-        let part = self.part()?.unwrap_or_default();
-        Ok(Order { target: Target::Data { source, part }, encoding, start, stop, dampening })
+        let parts = self.parts()?.unwrap_or_else(|| vec![DataPath::root()]);
+        Ok(Order { target: Target::Data { source, parts }, encoding, start, stop, dampening })
     }
 
     /// The input of `modify-subscription` laid over an order.
@@ -319,9 +328,9 @@ impl Input<'_> {
     pub fn modify(&self, order: &Order) -> Result<Order, Problems> {
         let mut order = order.clone();
         match &mut order.target {
-            Target::Data { part, .. } => {
-                if let Some(other) = self.part()? {
-                    *part = other;
+            Target::Data { parts, .. } => {
+                if let Some(other) = self.parts()? {
+                    *parts = other;
                 }
             }
             Target::Stream { chooser, .. } => {

@@ -53,19 +53,21 @@ impl Source {
         value(&self.layers(snapshot), path)
     }
 
-    /// The same in a tree that holds nothing else: what the datastore would be with this part only.
+    /// The same of several places in a tree that holds nothing else: what the datastore would be with these parts only.
     ///
     /// # Errors
-    /// When the path is none of the model.
+    /// When a path is none of the model.
     pub fn alone(
         self,
         schema: &Schema,
         snapshot: &Snapshot,
-        path: &DataPath,
+        parts: &[DataPath],
     ) -> Result<Arc<Fields>, TreeError> {
         let mut root = Arc::default();
-        if let Some(node) = self.read(snapshot, path) {
-            tree::put(&mut root, schema, path, node, Parents::Create)?;
+        for path in parts {
+            if let Some(node) = self.read(snapshot, path) {
+                tree::put(&mut root, schema, path, node, Parents::Create)?;
+            }
         }
         Ok(root)
     }

@@ -46,7 +46,8 @@ pub async fn run(
         }
         for step in cursor.advance(history, 1) {
             let before = std::mem::replace(&mut state, datastore.readable(step.after.snapshot().clone()));
-            let changes = changes(schema, watched.source, &watched.path, &before, &state);
+            let changes =
+                changes(schema, watched.source, std::slice::from_ref(&watched.path), &before, &state);
             let at = Moment { revision: step.after.revision, time: step.after.time };
             revisions.mark_changed();
             let Some(text) = document(schema, &watched, at, &changes) else { continue };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::super::changes::{Action, Change, changes};
+use super::super::filter::disjoint;
 use super::super::source::Source;
 use crate::datastore::{Layers, Snapshot};
 use crate::schema::testing::{arbitrary_config_node, arbitrary_node, arbitrary_root, sample};
@@ -120,24 +121,29 @@ fn holds(
     source: Source,
     before: &Snapshot,
     after: &Snapshot,
-    pick: &prop::sample::Index,
+    pick: &[prop::sample::Index; 3],
 ) -> Result<(), TestCaseError> {
     let mut parts = vec![DataPath::root()];
-    let whole = |snapshot| source.alone(schema, snapshot, &DataPath::root()).unwrap();
+    let whole = |snapshot| source.alone(schema, snapshot, &[DataPath::root()]).unwrap();
     parts.extend(all_paths(schema, &whole(before)));
     parts.extend(all_paths(schema, &whole(after)));
-    for part in [&DataPath::root(), pick.get(&parts)] {
-        let told = changes(schema, source, part, before, after);
-        let mut root = source.alone(schema, before, part).unwrap();
+    let one = pick[0].get(&parts).clone();
+    let several = disjoint(pick.iter().map(|pick| pick.get(&parts).clone()).collect()).unwrap();
+    for parts in [vec![DataPath::root()], vec![one], several] {
+        let told = changes(schema, source, &parts, before, after);
+        let mut root = source.alone(schema, before, &parts).unwrap();
         let failed = carry_out(schema, &mut root, &told).err();
-        prop_assert_eq!(failed, None, "{:?} {}", source, part.display(schema));
-        let (is, wanted) = if part.steps.is_empty() {
-            (Some(Node::Container(root)), Some(Node::Container(whole(after))))
-        } else {
-            (tree::get(&root, part), source.read(after, part))
-        };
-        prop_assert_eq!(is, wanted, "{:?} {}", source, part.display(schema));
-        if source.read(before, part) == source.read(after, part) {
+        let shown: Vec<String> = parts.iter().map(|part| part.display(schema)).collect();
+        prop_assert_eq!(failed, None, "{:?} {:?}", source, shown);
+        for part in &parts {
+            let (is, wanted) = if part.steps.is_empty() {
+                (Some(Node::Container(root.clone())), Some(Node::Container(whole(after))))
+            } else {
+                (tree::get(&root, part), source.read(after, part))
+            };
+            prop_assert_eq!(is, wanted, "{:?} {:?}", source, shown);
+        }
+        if parts.iter().all(|part| source.read(before, part) == source.read(after, part)) {
             prop_assert_eq!(told, vec![]);
         }
     }
@@ -153,7 +159,7 @@ proptest! {
         root in arbitrary_root(sample(), false),
         other in arbitrary_root(sample(), false),
         picks in picks(),
-        pick in any::<prop::sample::Index>(),
+        pick in any::<[prop::sample::Index; 3]>(),
     ) {
         let schema = sample();
         let after = edited(schema, &root, &other, &picks);
@@ -176,7 +182,7 @@ proptest! {
             (four(), four())
         },
         picks in [picks(), picks(), picks(), picks()],
-        pick in any::<prop::sample::Index>(),
+        pick in any::<[prop::sample::Index; 3]>(),
     ) {
         let schema = builtin();
         let mut after = roots.clone();
