@@ -34,15 +34,6 @@ struct Cli {
 enum Command {
     /// Run the controller
     Serve(Box<ServeOptions>),
-    /// Print what every switch should hold, computed from a stopped controller's data alone
-    Flows {
-        /// The data directory of the controller
-        #[arg(long, env = "COEUS_DATA_DIR", value_name = "DIR", default_value = "/var/lib/coeus")]
-        data_dir: PathBuf,
-        /// Only this switch (16 hexadecimal digits)
-        #[arg(long, value_name = "DPID")]
-        switch: Option<String>,
-    },
     /// Users: add, remove, list, change passwords and groups; works beside a running controller
     User {
         /// The data directory of the controller
@@ -73,6 +64,9 @@ fn main() -> ExitCode {
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     let Cli { connection, command } = Cli::parse();
     let outcome = match command {
+        Command::Client(cli::Command::Flows(cli::Flows { data_dir: Some(data_dir), switch, .. })) => {
+            flows(&data_dir, switch.as_deref())
+        }
         Command::Client(command) => {
             return match cli::run(&connection, &command) {
                 Ok(()) => ExitCode::SUCCESS,
@@ -83,7 +77,6 @@ fn main() -> ExitCode {
             };
         }
         Command::Serve(options) => serve(*options),
-        Command::Flows { data_dir, switch } => flows(&data_dir, switch.as_deref()),
         Command::User { data_dir, command } => command.run(&data_dir).and_then(|text| show(&text)),
         Command::Token { data_dir, command } => command.run(&data_dir).and_then(|text| show(&text)),
         Command::Completions { shell } => {

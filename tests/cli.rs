@@ -67,6 +67,10 @@ fn a_pod_is_planned_put_explained_deleted_and_brought_back() {
     assert!(controller.ok(&["pods", "web", "-o", "wide"], "").contains("blue:web"));
     assert!(controller.ok(&["get", POD, "-o", "yaml"], "").contains("name: web"));
     assert!(controller.ok(&["get", "pod:coe", "--fields", "pods(name)"], "").contains("web"));
+    let chosen =
+        ["get", "pod:coe/pods", "--where", "name='web'", "--sort-by", "name", "--limit", "1", "-o", "table"];
+    assert!(controller.ok(&chosen, "").contains("web"));
+    assert_eq!(controller.run(&["get", "pod:coe/pods", "--where", "nothing"], "").0, 4);
     assert!(controller.ok(&["explain", "object", POD, "-o", "wide"], "").contains("elan-interface"));
     assert!(controller.ok(&["explain", "impact", POD, "-o", "json"], "").contains("removed"));
     let history: serde_json::Value =
@@ -84,6 +88,15 @@ fn a_pod_is_planned_put_explained_deleted_and_brought_back() {
     controller.ok(&["confirm"], "");
     assert!(controller.ok(&["services"], "").starts_with("NAMESPACE"));
     assert!(controller.ok(&["nodes"], "").starts_with("SWITCH"));
+    assert!(controller.ok(&["flows"], "").starts_with("SWITCH  TABLE"));
+    assert!(controller.ok(&["flows", "-o", "wide"], "").starts_with("SWITCH  OWNER"));
+    assert_eq!(
+        controller.ok(&["flows", "--table", "51", "-o", "json"], "").trim(),
+        "[]",
+        "there is no switch"
+    );
+    assert_eq!(controller.run(&["flows", "--data-dir", "/nowhere", "--table", "51"], "").0, 2);
+    assert_eq!(controller.run(&["flows", "--data-dir", "/nowhere"], "").0, 1);
     assert!(controller.ok(&["doctor"], "").contains("none has ever connected"));
 }
 

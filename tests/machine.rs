@@ -196,6 +196,12 @@ fn flows_lead_to_pods_and_pods_to_flows() {
     let again = call(&server, "coeus-explain:flow", json!({"cookie": cookie, "table": 51}));
     assert_eq!(again["flow"][0]["line"], flow["line"]);
 
+    let all = call(&server, "coeus-explain:list-flows", json!({"limit": 3}));
+    assert!(all["flows"].as_u64().unwrap() > 30 && all["flow"].as_array().unwrap().len() == 3, "{all}");
+    let some = call(&server, "coeus-explain:list-flows", json!({"table": 51, "dpid": "0000000000000001"}));
+    let some = some["flow"].as_array().unwrap();
+    assert!(some.len() > 1 && some.iter().all(|flow| flow["table"] == 51), "{some:?}");
+
     let caused = call(&server, "coeus-explain:object", json!({"path": format!("pod:coe/pods={P1}")}));
     assert!(caused["line"].to_string().contains("dl_dst=0a:00:00:00:01:10"), "{caused}");
     assert!(!caused["line"].to_string().contains("dl_dst=0a:00:00:00:01:11"), "{caused}");
@@ -211,6 +217,71 @@ fn flows_lead_to_pods_and_pods_to_flows() {
     }
     let (status, body) = refused(&server, "coeus-explain:flow", json!({}));
     assert!(status == 400 && body.contains("nothing to look for"), "{status} {body}");
+}
+
+#[test]
+fn pools_tell_whom_they_serve_and_what_is_only_kept_says_so() {
+    let server = bed();
+    server.send("PUT", &at(P1), &pod(P1, "p1", "10.0.0.10"));
+    server.send("PUT", &at(P2), &pod(P2, "p2", "10.0.1.11"));
+    let pools = json!({"dhcp_allocation_pool:dhcp_allocation_pool": {"network": [{"network-id": "blue", "allocation-pool": [
+        {"subnet": "10.0.0.0/24", "allocate-from": "10.0.0.50", "allocate-to": "10.0.0.60", "gateway": "10.0.0.1"},
+        {"subnet": "10.0.1.0/24", "allocate-from": "10.0.1.50", "allocate-to": "10.0.1.60"}]}]}});
+    let path = "/rests/data/dhcp_allocation_pool:dhcp_allocation_pool";
+    let answer = server.send("PUT", path, &pools.to_string());
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    let lease = |name: &str, address: &str, subnet: &str| json!({"interface": name, "address": address, "network-id": "blue", "subnet": subnet, "state": "bound"});
+    let leases = json!({"coeus-dhcp:leases": {"lease": [
+        lease("blue:p1", "10.0.0.50", "10.0.0.0/24"), lease("blue:p2", "10.0.1.50", "10.0.1.0/24")]}});
+    let schema = server.datastore.snapshot().schema;
+    let path = DataPath::root().child(schema.resolve("/coeus-dhcp:leases"));
+    let text = leases.to_string();
+    let node = yang_json::parse_resource(schema, &path, text.as_bytes(), yang_json::Mode::Strict).unwrap();
+    let edit = Edit::put(Store::Operational, path, node);
+    server.datastore.commit_blocking(Transaction::new("dhcp", vec![edit])).unwrap();
+
+    let of = |path: &str| call(&server, "coeus-explain:object", json!({ "path": path }));
+    let network = "dhcp_allocation_pool:dhcp_allocation_pool/network=blue";
+    let both = of(network);
+    assert_eq!(both["line"].as_array().map(Vec::len), Some(2), "{both}");
+    assert!(
+        both["line"].as_array().unwrap().iter().all(|line| line.to_string().contains("table=60")),
+        "{both}"
+    );
+    let one = of(&format!("{network}/allocation-pool=10.0.0.0%2F24"));
+    assert_eq!(one["line"].as_array().map(Vec::len), Some(1), "{one}");
+    assert!(one["switch"][0]["flow"][0]["owner"].to_string().contains("blue:p1"), "{one}");
+    let wanted = json!([format!("pod:coe/pods={P1}"), "coeus-dhcp:leases/lease=blue%3Ap1"]);
+    assert_eq!(one["concerns"], wanted, "{one}");
+    for (path, body, what) in [
+        (
+            "service:service-information",
+            json!({"service:service-information": {"services": [{"uid": P1}]}}),
+            "services",
+        ),
+        (
+            "service:endpoints-info",
+            json!({"service:endpoints-info": {"endpoints": [{"uid": P1}]}}),
+            "endpoints",
+        ),
+        (
+            "k8s:k8s",
+            json!({"k8s:k8s": {"network-policies": {"network-policy": [{"uuid": P1}]}}}),
+            "network policies",
+        ),
+    ] {
+        let answer = server.send("PUT", &format!("/rests/data/{path}"), &body.to_string());
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        let said = of(path);
+        assert!(said["reason"].as_str().unwrap().starts_with(what), "{said}");
+        assert_eq!(said["line"], json!(null), "{said}");
+    }
+    let (status, _) = refused(
+        &server,
+        "coeus-explain:object",
+        json!({"path": "service:service-information/services=00000000-0000-4000-8000-000000000077"}),
+    );
+    assert_eq!(status, 404);
 }
 
 #[test]

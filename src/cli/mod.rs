@@ -17,6 +17,7 @@ mod watch;
 pub use connect::{Client, Connection};
 pub use failure::{EXIT_CODES, Failure};
 pub use output::print;
+pub use plan::Flows;
 pub use table::Table;
 
 use output::Format;
@@ -56,6 +57,8 @@ pub enum Command {
     Services(nouns::Listing),
     /// List switches: whether they are there, and what they were told
     Nodes(nouns::Listing),
+    /// List the flows that switches should hold
+    Flows(plan::Flows),
     /// Take a node out of the network in one step: its switch, its pods and their leases
     Leave(nouns::Leave),
     /// Let a node that has left come back
@@ -148,6 +151,7 @@ pub fn run(connection: &Connection, command: &Command) -> Result<(), Failure> {
         Command::Pods(listing) => nouns::pods(&client, listing),
         Command::Services(listing) => nouns::services(&client, listing),
         Command::Nodes(listing) => nouns::nodes(&client, listing),
+        Command::Flows(asked) => plan::list_flows(&client, asked),
         Command::Leave(leave) => nouns::leave(&client, leave),
         Command::Join { node } => nouns::join(&client, node),
         Command::History { limit, all, output } => history::history(&client, *limit, *all, *output),

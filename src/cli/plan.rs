@@ -80,6 +80,73 @@ pub enum Explain {
     },
 }
 
+/// `coeus flows`.
+#[derive(clap::Args, Debug, Clone)]
+pub struct Flows {
+    /// Only this switch (16 hexadecimal digits)
+    #[arg(long, value_name = "DPID")]
+    pub switch: Option<String>,
+    #[arg(long)]
+    pub table: Option<u8>,
+    /// As ovs-ofctl prints it
+    #[arg(long)]
+    pub cookie: Option<String>,
+    /// Text that the flow contains, such as dl_dst=02:00:00:00:00:01
+    #[arg(long = "match", value_name = "TEXT")]
+    pub text: Option<String>,
+    /// Most flows to list
+    #[arg(long, default_value = "1000")]
+    pub limit: u32,
+    #[arg(short, long, value_enum, default_value = "table")]
+    pub output: Format,
+    /// Instead of asking a controller, compute them from the data of one that is stopped
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["table", "cookie", "text", "limit", "output"])]
+    pub data_dir: Option<std::path::PathBuf>,
+}
+
+/// What switches should hold.
+pub fn list_flows(client: &Client, asked: &Flows) -> Result<(), Failure> {
+    let given = [
+        ("dpid", asked.switch.clone().map(Value::from)),
+        ("table", asked.table.map(Value::from)),
+        ("cookie", asked.cookie.clone().map(Value::from)),
+        ("match", asked.text.clone().map(Value::from)),
+        ("limit", Some(asked.limit.into())),
+    ];
+    let input: serde_json::Map<_, _> =
+        given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    let found = client.call(MODULE, "list-flows", Value::Object(input))?;
+    let listed = found.get("flow").cloned().unwrap_or_else(|| json!([]));
+    let wide = asked.output == Format::Wide;
+    show(&listed, asked.output, |listed| flow_table(listed, wide))?;
+    let (count, shown) = (found["flows"].as_u64().unwrap_or(0), listed.as_array().map_or(0, Vec::len) as u64);
+    if count > shown && matches!(asked.output, Format::Table | Format::Wide) {
+        print(format!("and {} more (--limit)\n", count - shown))?;
+    }
+    Ok(())
+}
+
+fn flow_table(listed: &Value, wide: bool) -> Table {
+    let mut table = if wide {
+        Table::new(["SWITCH", "OWNER", "FLOW"])
+    } else {
+        Table::new(["SWITCH", "TABLE", "PRIORITY", "FLOW"])
+    };
+    for flow in listed.as_array().into_iter().flatten() {
+        let cell = |name: &str| flow.get(name).map(plain).unwrap_or_default();
+        if wide {
+            table.row([cell("dpid"), cell("owner"), cell("line")]);
+        } else {
+            let line = cell("line");
+            // Cookie, table and priority stand before match and actions.
+            let rest = line.split_once("priority=").map_or(line.as_str(), |(_, rest)| rest);
+            let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches([',', ' ']);
+            table.row([cell("dpid"), cell("table"), cell("priority"), rest.to_owned()]);
+        }
+    }
+    table
+}
+
 /// `coeus explain`.
 pub fn explain(client: &Client, explain: &Explain, output: Format) -> Result<(), Failure> {
     match explain {
@@ -150,12 +217,33 @@ fn lines(plan: &Value, wide: bool) -> String {
     } else if !nodes.is_empty() {
         text += &format!("and {} derived nodes (-o wide lists them)\n", nodes.len());
     }
-    if text.is_empty() { "nothing on any switch\n".into() } else { text }
+    if text.is_empty() {
+        text += "nothing on any switch\n";
+    }
+    if let Some(reason) = plan.get("reason") {
+        text += &format!("{}\n", plain(reason));
+    }
+    for path in plan.get("concerns").and_then(Value::as_array).into_iter().flatten() {
+        text += &format!("concerns {}\n", plain(path));
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flows_are_rows() {
+        let line = "cookie=0x1, table=51, priority=20,metadata=0x1,dl_dst=02:00:00:00:00:01 actions=drop";
+        let listed = json!([{"number": 1, "dpid": "d", "table": 51, "priority": 20, "cookie": "0x1", "owner": "elan of e", "line": line},
+            {"number": 2, "dpid": "d", "table": 0, "priority": 0, "cookie": "0x1", "owner": "o", "line": "cookie=0x1, table=0, priority=0 actions=drop"}]);
+        let text = flow_table(&listed, false).render();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], "d       51     20        metadata=0x1,dl_dst=02:00:00:00:00:01 actions=drop");
+        assert!(lines[2].ends_with("0         actions=drop"), "{text}");
+        assert!(flow_table(&listed, true).render().contains(line));
+    }
 
     #[test]
     fn plans_and_flows_are_lines() {

@@ -48,7 +48,7 @@ impl Table {
             Some(entries) => {
                 let mut header: Vec<String> = Vec::new();
                 for name in entries.iter().filter_map(Value::as_object).flat_map(|entry| entry.keys()) {
-                    if !header.contains(name) {
+                    if !header.contains(name) && !name.starts_with('@') {
                         header.push(name.clone());
                     }
                 }

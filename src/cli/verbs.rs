@@ -28,8 +28,33 @@ pub struct Get {
     /// report-all, trim, explicit or report-all-tagged
     #[arg(long)]
     pub with_defaults: Option<String>,
+    #[command(flatten)]
+    pub entries: EntryOptions,
     #[arg(short, long, value_enum, default_value = "json")]
     pub output: Format,
+}
+
+/// Which entries of a list.
+#[derive(clap::Args, Debug, Clone, Default)]
+pub struct EntryOptions {
+    /// Entries for which this holds: `network-NS='blue' and starts-with(name,'web')`
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub condition: Option<String>,
+    /// A leaf of the entries
+    #[arg(long, value_name = "LEAF")]
+    pub sort_by: Option<String>,
+    /// From the last entry to the first
+    #[arg(long)]
+    pub backwards: bool,
+    /// Entries to skip
+    #[arg(long)]
+    pub offset: Option<u32>,
+    /// Most entries to show
+    #[arg(long)]
+    pub limit: Option<u32>,
+    /// Most entries of lists below to show
+    #[arg(long, value_name = "LIMIT")]
+    pub sublist_limit: Option<u32>,
 }
 
 /// What a write needs besides its path.
@@ -65,6 +90,12 @@ pub fn get(client: &Client, get: &Get) -> Result<(), Failure> {
         ("depth", get.depth.map(|depth| depth.to_string())),
         ("fields", get.fields.clone()),
         ("with-defaults", get.with_defaults.clone()),
+        ("where", get.entries.condition.clone()),
+        ("sort-by", get.entries.sort_by.clone()),
+        ("direction", get.entries.backwards.then(|| "backwards".to_owned())),
+        ("offset", get.entries.offset.map(|offset| offset.to_string())),
+        ("limit", get.entries.limit.map(|limit| limit.to_string())),
+        ("sublist-limit", get.entries.sublist_limit.map(|limit| limit.to_string())),
     ];
     let query: Vec<(&str, String)> =
         given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();

@@ -33,6 +33,17 @@ impl Model {
         self.interfaces.values().map(|entry| &entry.interface)
     }
 
+    /// The interfaces that allocation pools of a network are for.
+    pub fn served_by<'a>(&'a self, network: &'a str) -> impl Iterator<Item = &'a Interface> {
+        let named =
+            move |identity: &Identity| *identity.elan == *network || identity.vpn.as_deref() == Some(network);
+        let entries = self.interfaces.values().filter(move |entry| {
+            entry.interface.identity.as_ref().is_some_and(named)
+                || entry.network_id.as_deref() == Some(network)
+        });
+        entries.map(|entry| &entry.interface)
+    }
+
     /// Uids of all pods.
     pub fn pods(&self) -> impl Iterator<Item = &Text> {
         self.pods.keys()

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ipnetwork::IpNetwork;
+
 use super::Engine;
 use super::difference::Difference;
 use super::key::Key;
 use super::plan::Plan;
 use super::rendered::Item;
-use crate::model::{InterfaceId, Model};
+use crate::model::{Interface, InterfaceId, Model};
 use crate::net::Dpid;
 use crate::pipeline::{Flow, OwnerName};
 use crate::schema::{DataPath, Text};
@@ -41,18 +43,28 @@ impl FlowQuery {
 }
 
 impl Engine {
-    /// How many flows there are of this kind, and the first of them, in the order of switches and tables.
+    /// How many flows there are of this kind, and the first of them with what is behind them, in the order of switches and tables.
     pub fn explain_flows(&self, query: &FlowQuery, limit: usize) -> (usize, Vec<Explained>) {
+        let (count, found) = self.list_flows(query, limit);
+        let explained = found.into_iter().map(|(dpid, flow)| {
+            let paths = self.paths_behind(dpid, &flow.owner);
+            Explained { dpid, flow, paths }
+        });
+        (count, explained.collect())
+    }
+
+    /// How many flows there are of this kind, and the first of them, in the order of switches and tables.
+    pub fn list_flows(&self, query: &FlowQuery, limit: usize) -> (usize, Vec<(Dpid, Arc<Flow>)>) {
         let mut found: Vec<&Item> = self
             .items()
             .filter(|item| matches!(item, Item::Flow(dpid, flow) if query.holds(*dpid, flow)))
             .collect();
         found.sort_by(|one, other| one.order(other));
-        let explained = found.iter().take(limit).filter_map(|item| {
-            let Item::Flow(dpid, flow) = item else { return None };
-            Some(Explained { dpid: *dpid, flow: flow.clone(), paths: self.paths_behind(*dpid, &flow.owner) })
+        let first = found.iter().take(limit).filter_map(|item| match item {
+            Item::Flow(dpid, flow) => Some((*dpid, flow.clone())),
+            _ => None,
         });
-        (found.len(), explained.collect())
+        (found.len(), first.collect())
     }
 
     /// The pods that an owner's key leads to.
@@ -72,6 +84,30 @@ impl Engine {
             difference.exchange(&[], &mut self.output(&key).to_vec());
         }
         Some(Plan::new(&difference.finish()))
+    }
+
+    /// What the allocation pools of a network cause, or that of one subnet: flows that bring requests to the controller, as
+    /// things that are added, and the pods they are of.
+    pub fn caused_by_pool(&self, network: &str, subnet: Option<IpNetwork>) -> (Plan, Vec<DataPath>) {
+        let is_for = |interface: &&Interface| {
+            let Some(subnet) = subnet else { return true };
+            let mut own = interface.addresses.iter().filter(|own| own.ip.is_ipv4() == subnet.is_ipv4());
+            let first = own.next();
+            first.map_or(subnet.is_ipv4(), |first| {
+                subnet.contains(first.ip) || own.any(|own| subnet.contains(own.ip))
+            })
+        };
+        let served: Vec<&InterfaceId> =
+            self.model().served_by(network).filter(is_for).map(|interface| &interface.id).collect();
+        let mut difference = Difference::default();
+        for id in &served {
+            let items = self.output(&Key::Interface((*id).clone())).iter();
+            let punts =
+                items.filter(|item| matches!(item, Item::Flow(_, flow) if flow.owner.feature() == "dhcp"));
+            difference.exchange(&[], &mut punts.cloned().collect::<Vec<Item>>());
+        }
+        let pods: BTreeSet<&Text> = served.iter().map(|id| &id.pod).collect();
+        (Plan::new(&difference.finish()), pods.into_iter().map(|pod| self.pod_path(pod)).collect())
     }
 
     fn keys_of_pod(&self, path: &DataPath) -> Option<Vec<Key>> {

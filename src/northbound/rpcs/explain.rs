@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
+use super::pool::Pools;
 use super::{Asked, behind, plan};
 use crate::datastore::{Edit, Operation, Store, Transaction};
 use crate::northbound::restconf::{Problem, Problems};
@@ -11,9 +12,11 @@ use crate::schema::{DataPath, Schema};
 
 /// Flows, and objects of each, that one answer shows.
 const SHOWN: usize = 100;
+/// Flows that a list has where nobody says how many.
+const LISTED: usize = 1000;
 
-pub async fn flow(asked: Asked) -> Result<Value, Problems> {
-    let schema = asked.call.datastore.snapshot().schema;
+/// The flows that an input asks about.
+fn query(asked: &Asked) -> Result<FlowQuery, Problems> {
     let cookie = asked.text("cookie").map(|text| {
         let digits = text.trim_start_matches("0x");
         u64::from_str_radix(digits, 16).map_err(|_| {
@@ -21,12 +24,37 @@ pub async fn flow(asked: Asked) -> Result<Value, Problems> {
             Problems::from(Problem::new("invalid-value", message))
         })
     });
-    let query = FlowQuery {
+    Ok(FlowQuery {
         dpid: asked.text("dpid").map(str::to_owned),
         table: asked.number("table").and_then(|table| u8::try_from(table).ok()),
         cookie: cookie.transpose()?,
         text: asked.text("match").map(str::to_owned),
-    };
+    })
+}
+
+/// Flows that switches should hold, without what is behind them.
+pub async fn list(asked: Asked) -> Result<Value, Problems> {
+    let query = query(&asked)?;
+    let limit = asked.number("limit").and_then(|limit| usize::try_from(limit).ok()).unwrap_or(LISTED);
+    let found = asked.call.datastore.ask(move |engine: &Engine| engine.list_flows(&query, limit)).await;
+    let (count, found) = found.ok_or_else(no_network)?;
+    let flows = found.iter().enumerate().map(|(number, (dpid, flow))| {
+        json!({
+            "number": number + 1,
+            "dpid": dpid.to_string(),
+            "table": flow.table,
+            "priority": flow.priority,
+            "cookie": format!("{:#x}", flow.cookie),
+            "owner": flow.owner.to_string(),
+            "line": flow.to_string(),
+        })
+    });
+    Ok(json!({ "flows": count, "flow": flows.collect::<Vec<_>>() }))
+}
+
+pub async fn flow(asked: Asked) -> Result<Value, Problems> {
+    let schema = asked.call.datastore.snapshot().schema;
+    let query = query(&asked)?;
     if query == FlowQuery::default() {
         let message = "nothing to look for: give dpid, table, cookie or match";
         return Err(Problem::new("missing-element", message).into());
@@ -55,6 +83,19 @@ pub async fn flow(asked: Asked) -> Result<Value, Problems> {
 pub async fn object(asked: Asked) -> Result<Value, Problems> {
     let snapshot = asked.call.datastore.snapshot();
     let path = path(snapshot.schema, &asked)?;
+    if let Some(pools) = Pools::named(snapshot.schema, &path)
+        && snapshot.read(Store::Config, &path).is_some()
+    {
+        return pools.explain(&asked).await;
+    }
+    if let Some(what) = kept(snapshot.schema, &path)
+        && snapshot.read(Store::Config, &path).is_some()
+    {
+        let reason = format!(
+            "{what} are kept, and nothing is made of them yet: no flow, group or meter on any switch"
+        );
+        return Ok(json!({ "revision": snapshot.revision.0.to_string(), "reason": reason }));
+    }
     let of = path.clone();
     let found = asked.call.datastore.ask(move |engine: &Engine| engine.caused_by(&of)).await;
     match found.ok_or_else(no_network)? {
@@ -65,6 +106,17 @@ pub async fn object(asked: Asked) -> Result<Value, Problems> {
         }
         None => removal(&asked, path).await,
     }
+}
+
+/// What it is that a path leads to, where no renderer reads it.
+fn kept(schema: &Schema, path: &DataPath) -> Option<&'static str> {
+    let kept = [
+        ("/service:service-information", "services"),
+        ("/service:endpoints-info", "endpoints"),
+        ("/k8s:k8s", "network policies"),
+    ];
+    let top = path.steps.first()?.node;
+    kept.iter().find(|(root, _)| schema.resolve(root) == top).map(|(_, what)| *what)
 }
 
 pub async fn impact(asked: Asked) -> Result<Value, Problems> {

@@ -6,6 +6,7 @@ mod explain;
 mod history;
 mod node;
 pub mod plan;
+mod pool;
 mod trace;
 
 use std::future::Future;
@@ -30,6 +31,7 @@ pub fn register(schema: &Schema, operations: &mut Operations) {
     on(schema, operations, "coeus-history", "diff-candidate", candidate::difference);
     on(schema, operations, "coeus-history", "update-candidate", candidate::update);
     on(schema, operations, "coeus-explain", "flow", explain::flow);
+    on(schema, operations, "coeus-explain", "list-flows", explain::list);
     on(schema, operations, "coeus-explain", "object", explain::object);
     on(schema, operations, "coeus-explain", "impact", explain::impact);
     on(schema, operations, "coeus-node", "leave", node::leave);
