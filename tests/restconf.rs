@@ -67,6 +67,9 @@ fn the_older_root_answers_as_opendaylight_does() {
     assert_eq!(server.send("POST", "/restconf/config/pod:coe", &pod("c")).status, 204);
     assert_eq!(server.send("PUT", "/restconf/operational/pod:coe", "{}").status, 405);
     assert!(server.send("GET", "/restconf/modules", "").body.contains("dhcp_allocation_pool"));
+    let one = server.send("GET", "/restconf/modules/module/pod/2017-06-11", "").json();
+    assert_eq!((&one["module"][0]["name"], one["module"].as_array().map(Vec::len)), (&"pod".into(), Some(1)));
+    assert_eq!(server.send("GET", "/restconf/modules/module/pod/2000-01-01", "").status, 404);
 }
 
 #[test]

@@ -240,6 +240,32 @@ RFC 8342 5.1.2 What Others Commit Meanwhile Is Not Overwritten
     Should Contain    ${pod.text}    theirs
     [Teardown]    Exchange    POST    /rests/operations/coeus-history:discard-candidate    200
 
+RFC 7950 6.4.1 A Condition Chooses Entries
+    [Documentation]    draft-ietf-netconf-list-pagination section 3.1.1
+    Exchange    POST    ${DATA}/pod:coe    201    ${OTHER BODY}
+    ${answer}=    Exchange    GET    ${DATA}/pod:coe/pods?where\=name\='db'    200
+    Length Should Be    ${answer.json()}[pod:pods]    1
+    Should Be Equal    ${answer.json()}[pod:pods][0][uid]    ${OTHER}
+    ${answer}=    Exchange    GET    ${DATA}/pod:coe/pods?where\=name\='nobody'    200
+    Should Be Empty    ${answer.json()}[pod:pods]
+    ${answer}=    Exchange    GET    ${DATA}/pod:coe/pods?where\=nothing    400
+    Error Should Be    ${answer}    invalid-value
+
+List Pagination 3.1.7 A Page Says What Is Behind It
+    Exchange    POST    ${DATA}/pod:coe    201    ${OTHER BODY}
+    ${answer}=    Exchange    GET    ${DATA}/pod:coe/pods?limit\=1&sort-by\=name    200
+    Should Be Equal    ${answer.json()}[pod:pods][0][name]    db
+    Should Be Equal As Integers    ${answer.json()}[pod:pods][0][@][ietf-list-pagination:remaining]    1
+    Should Contain    ${answer.headers}[Link]    rel="next"
+    Exchange    GET    ${DATA}/pod:coe/pods?offset\=3    416
+    Exchange    GET    ${DATA}/pod:coe/pods?cursor\=${UID}x    404
+
+List Pagination RC 2.2 A List Is One XML Document
+    Exchange    POST    ${DATA}/pod:coe    201    ${OTHER BODY}
+    Exchange    GET    ${DATA}/pod:coe/pods    400    Accept=${XML}
+    ${answer}=    Exchange    GET    ${DATA}/pod:coe/pods    200    Accept=${XML}-list
+    Should Start With    ${answer.text}    <xml-list
+
 RFC 7951 4 Names Of Other Modules Are Qualified
     Exchange    PUT    ${POD}    400    {"pods":[{"uid":"${UID}"}]}
 

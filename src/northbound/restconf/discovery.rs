@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::media::Encoding;
 use super::operations::Operations;
-use crate::schema::{Schema, SchemaId, xml};
+use crate::schema::{Module, Schema, SchemaId, xml};
 
 /// RFC 8040 section 3.1.
 pub const HOST_META: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
@@ -94,6 +94,21 @@ fn names(schema: &Schema, id: SchemaId) -> (&str, &str) {
 
 /// All modules, in the shape of OpenDaylight's `/restconf/modules`.
 pub fn modules(schema: &Schema) -> Value {
-    let module = |module: &crate::schema::Module| json!({"name": &*module.name, "revision": module.revision.as_deref().unwrap_or(""), "namespace": &*module.namespace});
-    json!({"modules": {"module": schema.modules.iter().filter(|module| module.implemented).map(module).collect::<Vec<_>>()}})
+    json!({"modules": {"module": implemented(schema).map(shown).collect::<Vec<_>>()}})
+}
+
+/// One of them, as `/restconf/modules/module/NAME/REVISION`.
+pub fn module(schema: &Schema, name: &str, revision: &str) -> Option<Value> {
+    let is = |module: &&Module| {
+        *module.name == *name && (revision.is_empty() || module.revision.as_deref() == Some(revision))
+    };
+    implemented(schema).find(is).map(|found| json!({ "module": [shown(found)] }))
+}
+
+fn implemented(schema: &Schema) -> impl Iterator<Item = &Module> {
+    schema.modules.iter().filter(|module| module.implemented)
+}
+
+fn shown(module: &Module) -> Value {
+    json!({"name": &*module.name, "revision": module.revision.as_deref().unwrap_or(""), "namespace": &*module.namespace})
 }

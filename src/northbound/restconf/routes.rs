@@ -55,6 +55,16 @@ pub fn target<'a>(app: &App, path: &'a str) -> Result<Target<'a>, Problems> {
             Problem::new("invalid-value", message).with_status(StatusCode::NOT_FOUND).into()
         });
     }
+    if let Some(named) = path.strip_prefix("/restconf/modules/module/") {
+        let (name, revision) = named.trim_end_matches('/').split_once('/').unwrap_or((named, ""));
+        let found = discovery::module(app.datastore.snapshot().schema, name, revision);
+        return found.map(Target::Json).ok_or_else(|| {
+            let message = format!(
+                "there is no module {named:?}; ask for one that /restconf/modules lists, as NAME/REVISION"
+            );
+            Problem::new("data-missing", message).with_status(StatusCode::NOT_FOUND).into()
+        });
+    }
     match path.strip_suffix('/').unwrap_or(path) {
         "/rests" | "/restconf" => Ok(Target::Document(Document::Root)),
         "/rests/operations" | "/restconf/operations" => Ok(Target::Document(Document::Operations)),
