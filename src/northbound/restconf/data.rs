@@ -196,7 +196,11 @@ async fn get(app: &App, face: Face, raw: &str, parts: &Parts) -> Result<Response
     };
     let is_live = live.is_some();
     let snapshot = live.map_or(snapshot, |live| app.datastore.readable(live));
-    let mut found = read::read(snapshot, face, path, query)?;
+    let mut found = if query.page.looks_at_all() {
+        stream::aside(move || read::read(snapshot, face, path, query)).await?
+    } else {
+        read::read(snapshot, face, path, query)?
+    };
     found.in_list = media.is_list();
     if is_live {
         // Counters move without a revision: no tag says that they are the same.

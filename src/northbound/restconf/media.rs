@@ -78,6 +78,16 @@ pub fn of_answer(headers: &HeaderMap, face: Face) -> Result<Media, Problems> {
     of_read(headers, face, false)
 }
 
+/// The media type of errors: what nothing else is served in comes as the face usually answers, and as XML to those who ask for
+/// lists in XML.
+pub fn of_errors(headers: &HeaderMap, face: Face) -> Media {
+    match (of_answer(headers, face), of_read(headers, face, true)) {
+        (Ok(media), _) => media,
+        (Err(_), Ok(_)) => YANG_XML,
+        _ => usual(face),
+    }
+}
+
 /// The media type of data; those of a whole list have one more.
 ///
 /// # Errors

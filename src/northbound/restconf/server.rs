@@ -110,7 +110,7 @@ async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
     };
     let user = &*user.name;
     let refused = |parts: &Parts, problems: Problems| {
-        let media = media::of_answer(&parts.headers, face).unwrap_or(media::usual(face));
+        let media = media::of_errors(&parts.headers, face);
         answer::refused(schema, face, media, &problems)
     };
     if let Some(outcome) = app.resources.iter().find_map(|resource| resource.answer(app, user, &mut parts)) {

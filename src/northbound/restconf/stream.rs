@@ -6,12 +6,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
+use axum::http::StatusCode;
 use http_body::Frame;
 use tokio::sync::mpsc;
 
 use super::data::AsSent;
 use super::gzip;
 use super::read::Found;
+use super::{Problem, Problems};
 use crate::schema::json::CHUNK;
 
 /// Pieces that wait for the client at most; each is a little more than [`CHUNK`].
@@ -23,6 +25,19 @@ enum Piece {
     Data(Bytes),
     /// All has been sent. Without it the answer is cut off, and the client is told.
     End,
+}
+
+/// Does what may take long on a thread of its own, so that other requests go on.
+///
+/// # Errors
+/// What it fails with; 500 when it panicked.
+pub async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Problems> + Send + 'static,
+) -> Result<T, Problems> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        let problem = Problem::new("operation-failed", format!("the answer could not be made: {error}"));
+        Err(problem.with_status(StatusCode::INTERNAL_SERVER_ERROR).into())
+    })
 }
 
 /// The body of a long answer.

@@ -73,6 +73,11 @@ impl Page {
         *self == Page::default()
     }
 
+    /// Every entry is looked into.
+    pub fn looks_at_all(&self) -> bool {
+        self.condition.is_some() || self.sort_by.is_some()
+    }
+
     /// Cuts the page out of a list or leaf-list that stands at `path` in the tree `root`.
     ///
     /// # Errors
