@@ -201,6 +201,19 @@ fn rfc8040_9_1_the_capabilities_are_told() {
         let uri = format!("urn:ietf:params:restconf:capability:{capability}");
         assert!(told.contains(&uri.as_str()), "{uri} in {told:?}");
     }
+    // RFC 8040 section 4.8.9, and RFC 7952 section 3: who reads metadata looks for its module.
+    let library = server
+        .send("GET", "/rests/data/ietf-yang-library:yang-library?fields=module-set(module(name))", "")
+        .body;
+    for module in [
+        "ietf-netconf-with-defaults",
+        "ietf-origin",
+        "ietf-list-pagination",
+        "ietf-restconf",
+        "ietf-yang-patch",
+    ] {
+        assert!(library.contains(&format!("\"{module}\"")), "{module} in {library}");
+    }
     let older = "/restconf/operational/ietf-restconf-monitoring:restconf-state";
     assert!(server.send("GET", older, "").body.contains("urn:ietf:params:restconf:capability:depth:1.0"));
 }
