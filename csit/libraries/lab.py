@@ -205,7 +205,7 @@ class Pod:
         run("ip", "-n", self.namespace, "link", "set", "eth0", "address", mac, "mtu", 1450, "up")
         # The userspace datapath forwards half-made TCP checksums as they are; let the pod finish them.
         run("ip", "netns", "exec", self.namespace, "ethtool", "-K", "eth0", "tx", "off")
-        self.address = None
+        self.address, self.addresses = None, {}
         if address:
             self.configure(address, gateway)
         node.vsctl(
@@ -214,7 +214,7 @@ class Pod:
         )
 
     def configure(self, address, gateway=None):
-        self.address = address.split("/")[0]
+        self.address = self.addresses[4] = address.split("/")[0]
         run("ip", "-n", self.namespace, "address", "replace", address, "dev", "eth0")
         if gateway:
             run("ip", "-n", self.namespace, "route", "replace", "default", "via", gateway)
@@ -222,6 +222,7 @@ class Pod:
     def add_address(self, address, gateway=None):
         """A further address, of either version, and a router for its version."""
         version = "-6" if ":" in address else "-4"
+        self.addresses.setdefault(int(version[1]), address.split("/")[0])
         run("ip", "-n", self.namespace, "address", "add", address, "dev", "eth0")
         if gateway:
             run("ip", "-n", self.namespace, version, "route", "replace", "default", "via", gateway, "dev", "eth0")
