@@ -101,6 +101,8 @@ Geneve Takes The Place Of VXLAN
         Wait Until Keyword Succeeds    30 s    500 ms    Port Should Be Made    ${node}    geneve-coeus    vxlan-coeus
     END
     Ping Should Pass    blue:p1    10.11.2.10    30
+    Resource Should Say    ${OPERATIONAL}/itm-state:tunnels_state    coeus-tunnel:tunnel-type-geneve
+    Resource Should Say    ${CONFIG}/itm-state:dpn-endpoints    tunnel-type-geneve    tunnel-type-gre
     Wait Until Keyword Succeeds    20 s    500 ms    Port Should Have Sent    1    geneve-coeus
 
 *** Keywords ***

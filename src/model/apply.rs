@@ -15,7 +15,7 @@ use super::prefixes::Prefixes;
 use super::rows::{
     Beyond, Bridge, ElanInstance, HandMade, K8sNode, Lease, Pod, Port, PortId, Row, VpnInstance,
 };
-use super::spans::{Elan, Switch, TunnelPort, Vpn};
+use super::spans::{Elan, Switch, TunnelKind, TunnelPort, Vpn};
 use super::touched::Touched;
 use super::underlay::{GRE_LPORT_KEY, uplink_lport_key};
 use crate::net::{Dpid, ElanTag, LportTag, OfPort, Vni, VpnId};
@@ -314,13 +314,16 @@ impl Model {
         let first = PortId { node_id: bridge.node_id.clone(), name: "".into() };
         for id in self.tunnel_ports.range(first..).take_while(|id| id.node_id == bridge.node_id) {
             let Some(port) = self.ports.get(id) else { continue };
-            let tunnel = || TunnelPort { name: id.name.clone(), ofport: port.ofport };
+            let of_kind = |kind| TunnelPort { name: id.name.clone(), ofport: port.ofport, kind };
             match &port.beyond {
                 Some(Beyond::Tunnel) => {
-                    switch.tunnel.get_or_insert_with(tunnel);
+                    switch.tunnel.get_or_insert_with(|| of_kind(TunnelKind::Vxlan));
+                }
+                Some(Beyond::Geneve) => {
+                    switch.tunnel.get_or_insert_with(|| of_kind(TunnelKind::Geneve));
                 }
                 Some(Beyond::Gre) => {
-                    switch.gre.get_or_insert_with(tunnel);
+                    switch.gre.get_or_insert_with(|| of_kind(TunnelKind::Gre));
                 }
                 Some(Beyond::Physical(network)) => {
                     switch.uplinks.entry(network.clone()).or_insert(port.ofport);

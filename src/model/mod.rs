@@ -43,7 +43,9 @@ pub use rows::{
     Beyond, Bridge, ElanInstance, HandMade, K8sNode, LINK_LOCAL_GATEWAY, Lease, NetworkType, Pod,
     PodInterface, Port, PortId, Row, VpnInstance, WantedAddress,
 };
-pub use spans::{CHUNK_BITS, Chunk, Elan, SHARES, Switch, TunnelPort, Vpn, gateway_mac, share_of};
+pub use spans::{
+    CHUNK_BITS, Chunk, Elan, SHARES, Switch, TunnelKind, TunnelPort, Vpn, gateway_mac, share_of,
+};
 pub use status::Reason;
 pub use systems::{System, Systems};
 pub use touched::Touched;

@@ -325,8 +325,10 @@ fn port(names: &Names, snapshot: &Snapshot, id: &PortId) -> Option<Port> {
     };
     let is = |named: Option<IdentityId>| kind.is_some() && kind == named;
     let flow_based = option("remote_ip") == Some("flow");
-    let beyond = if flow_based && (is(names.vxlan) || is(names.geneve)) {
+    let beyond = if flow_based && is(names.vxlan) {
         Some(Beyond::Tunnel)
+    } else if flow_based && is(names.geneve) {
+        Some(Beyond::Geneve)
     } else if flow_based && is(names.gre) {
         Some(Beyond::Gre)
     } else if is(names.patch) {

@@ -63,8 +63,10 @@ impl fmt::Display for NetworkType {
 /// Where a port of an integration bridge leads, if not to a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Beyond {
-    /// A VXLAN or Geneve port with `options:remote_ip=flow`: the one tunnel port of its switch for most networks.
+    /// A VXLAN port with `options:remote_ip=flow`: the one tunnel port of its switch for most networks.
     Tunnel,
+    /// The same for Geneve, where that is the overlay.
+    Geneve,
     /// The same for GRE.
     Gre,
     /// A patch port to the bridge of a physical network: `external_ids:coeus-physical-network`.

@@ -76,6 +76,15 @@ pub struct Switch {
 pub struct TunnelPort {
     pub name: Text,
     pub ofport: OfPort,
+    pub kind: TunnelKind,
+}
+
+/// What a tunnel wraps packets in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunnelKind {
+    Vxlan,
+    Geneve,
+    Gre,
 }
 
 /// A part of an ELAN's local broadcast group on one switch.

@@ -241,6 +241,13 @@ pub fn mac(node: u64, ofport: u32) -> MacAddr {
     MacAddr([0x0a, 0, 0, u8::try_from(node).unwrap(), high, low])
 }
 
+/// The same with Geneve.
+pub fn geneve(node: u64) -> [Row; 2] {
+    let [bridge, port] = switch(node);
+    let Row::Port(id, Some(port)) = port else { unreachable!() };
+    [bridge, Row::Port(id, Some(Port { beyond: Some(Beyond::Geneve), ..port }))]
+}
+
 /// Of a switch, the port to a physical network.
 pub fn uplink(node: u64, network: &str, ofport: u32) -> Row {
     beyond(node, &format!("patch-{network}"), ofport, Beyond::Physical(network.into()))

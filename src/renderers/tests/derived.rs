@@ -90,6 +90,23 @@ fn a_pool_binds_dhcp() {
     assert!(world.read(Config, path).contains(r#""service-name":"dhcp""#), "{}", world.read(Config, path));
 }
 
+#[test]
+fn tunnels_are_of_the_kind_of_their_port() {
+    let mut world = World::default().with(switch(1)).with(switch(2)).with([gre(2, 6)]);
+    let kinds = |world: &World, path: &str, store| {
+        let text = world.read(store, path);
+        ["vxlan", "geneve", "gre"].map(|kind| text.matches(&format!("tunnel-type-{kind}\"")).count())
+    };
+    assert_eq!(kinds(&world, "itm-state:tunnels_state", Operational), [2, 0, 0]);
+    assert_eq!(kinds(&world, "itm-state:dpn-endpoints", Config), [2, 0, 1]);
+    world.put(geneve(1));
+    world.put(geneve(2));
+    assert_eq!(kinds(&world, "itm-state:tunnels_state", Operational), [0, 2, 0]);
+    assert_eq!(kinds(&world, "itm-state:dpn-teps-state", Config), [0, 2, 0]);
+    assert_eq!(kinds(&world, "itm-state:dpn-endpoints", Config), [0, 2, 1]);
+    assert!(world.read(Config, "itm-state:dpn-endpoints").contains("coeus-tunnel:tunnel-type-geneve"));
+}
+
 /// An endpoint without its port has tunnels that are down; one without an address has none.
 #[test]
 fn a_tunnel_is_up_once_both_ends_have_their_port() {

@@ -133,6 +133,7 @@ fn any_row() -> impl Strategy<Value = Row> {
         1 => (node(), prop::sample::select(&["physnet", "other"][..])).prop_map(|(node, network)| without(&uplink(node, network, 5))),
         2 => node().prop_map(|node| gre(node, 6)),
         1 => node().prop_map(|node| without(&gre(node, 6))),
+        1 => node().prop_map(|node| { let [_, port] = geneve(node); port }),
         1 => (node(), 1_u32..3).prop_map(|(node, ofport)| {
             let [_, Row::Port(id, Some(port))] = switch(node) else { unreachable!() };
             Row::Port(id, Some(Port { ofport: OfPort(ofport), ..port }))

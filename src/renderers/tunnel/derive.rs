@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::super::nodes::{Build, InnerList, ListAt};
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
-use crate::model::{Model, Touched, identity};
+use crate::model::{Model, Touched, TunnelKind, TunnelPort, identity};
 use crate::net::Dpid;
 use crate::schema::{IdentityId, Node, Schema, SchemaId, Value};
 
@@ -36,7 +36,9 @@ pub struct TunnelStates {
     tunnel_name: SchemaId,
     monitored: SchemaId,
     is_internal: SchemaId,
-    vxlan: Option<IdentityId>,
+    vxlan: IdentityId,
+    geneve: IdentityId,
+    gre: IdentityId,
     internal: Option<IdentityId>,
 }
 
@@ -56,6 +58,9 @@ impl TunnelStates {
         const TUNNEL: &str = "/itm-state:tunnels_state/state-tunnel-list";
         const SOURCE: &str = "/itm-state:dpn-teps-state/dpns-teps";
         let id = |path: String| schema.resolve(&path);
+        let tunnel_type = |module: &str, kind: &str| {
+            identity(schema, module, &format!("tunnel-type-{kind}")).expect("the models have it")
+        };
         let end = |name: &str| End {
             container: id(format!("{TUNNEL}/{name}")),
             device_type: id(format!("{TUNNEL}/{name}/tep-device-type")),
@@ -80,26 +85,41 @@ impl TunnelStates {
             tunnel_name: id(format!("{SOURCE}/remote-dpns/tunnel-name")),
             monitored: id(format!("{SOURCE}/remote-dpns/monitoring-enabled")),
             is_internal: id(format!("{SOURCE}/remote-dpns/internal")),
-            vxlan: identity(schema, "odl-interface", "tunnel-type-vxlan"),
+            vxlan: tunnel_type("odl-interface", "vxlan"),
+            geneve: tunnel_type("coeus-tunnel", "geneve"),
+            gre: tunnel_type("odl-interface", "gre"),
             internal: identity(schema, "itm-state", "tep-type-internal"),
         }
     }
 
-    /// A switch that has a tunnel address. The list of its remote ends stands beside the address, hence a node apart.
+    /// What the tunnels through this port are; those of a switch that has none yet will be VXLAN, if nobody says otherwise.
+    fn kind(&self, port: Option<&TunnelPort>) -> Value {
+        Value::Identity(match port.map_or(TunnelKind::Vxlan, |port| port.kind) {
+            TunnelKind::Vxlan => self.vxlan,
+            TunnelKind::Geneve => self.geneve,
+            TunnelKind::Gre => self.gre,
+        })
+    }
+
+    /// A switch that has a tunnel address, with one entry for each port behind it. The list of its remote ends stands beside
+    /// kind and address, which may change: hence they are nodes apart.
     fn endpoint(&self, dpid: Dpid, model: &Model, out: &mut Rendered) {
-        let (Some(switch), Some(vxlan)) = (model.switch(dpid), self.vxlan) else { return };
+        let Some(switch) = model.switch(dpid) else { return };
         let Some(address) = switch.local_ip.map(|address| Value::text(address.to_string())) else { return };
         let (path, build) = self.endpoints.entry([Value::Uint(dpid.0)]);
-        let port = switch.tunnel.as_ref().map(|port| Value::Text(port.name.clone()));
-        let endpoint = self.endpoint.only([address.clone(), Value::Identity(vxlan)], |endpoint| {
-            endpoint.leaf_if(self.interface_name, port)
-        });
-        out.node(Store::Config, path, build.child(endpoint).node());
+        let ports = [Some(switch.tunnel.as_ref()), switch.gre.as_ref().map(Some)];
+        let endpoints = self.endpoint.each(ports.into_iter().flatten().map(|port| {
+            let name = port.map(|port| Value::Text(port.name.clone()));
+            let key = [address.clone(), self.kind(port)];
+            (key, |endpoint: Build| endpoint.leaf_if(self.interface_name, name))
+        }));
+        out.node(Store::Config, path, build.child(endpoints).node());
         let (path, build) = self.sources.entry([Value::Uint(dpid.0)]);
-        let address_path = path.clone().child(self.source_address);
-        let node = build.leaf(self.source_tunnel_type, Value::Identity(vxlan)).node();
-        out.node(Store::Config, path, node);
-        out.node(Store::Config, address_path, Node::Leaf(address));
+        let kind = self.kind(switch.tunnel.as_ref());
+        for (leaf, value) in [(self.source_tunnel_type, kind), (self.source_address, address)] {
+            out.node(Store::Config, path.clone().child(leaf), Node::Leaf(value));
+        }
+        out.node(Store::Config, path, build.node());
     }
 
     /// The tunnel between two endpoints. It is up once both have their port.
@@ -129,7 +149,7 @@ impl TunnelStates {
             .leaf(self.oper_state, Value::Enum(if ports.is_some() { UP } else { DOWN }))
             .container(self.source.container, end(&self.source, from, addresses.0))
             .container(self.destination.container, end(&self.destination, to, addresses.1))
-            .leaf_if(self.transport_type, self.vxlan.map(Value::Identity));
+            .leaf(self.transport_type, self.kind(source.tunnel.as_ref()));
         if let Some((lport, port)) = model.tunnel(from) {
             build = build
                 .leaf(self.port_number, Value::text(port.ofport.to_string()))
