@@ -47,12 +47,13 @@ fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
     let Some((identity, lport, attachment)) = interface.plugged() else { return };
     let owner = Owner::new(&identity.name);
     let ipv6 = interface.has_ipv6();
-    let mut own = flows::of_mac(lport, attachment.mac, ipv6, &owner);
+    let any_address = identity.vpn.is_none() && interface.addresses.is_empty();
+    let mut own = flows::of_mac(lport, attachment.mac, ipv6 || any_address, &owner);
     let link_local = ipv6.then(|| IpAddr::V6(flows::link_local(attachment.mac)));
     for address in interface.addresses.iter().map(|address| address.ip).chain(link_local) {
         own.extend(flows::of_address(lport, address, &owner));
     }
-    if identity.vpn.is_none() && interface.addresses.is_empty() {
+    if any_address {
         own.extend(flows::of_any_address(lport, &owner));
     }
     if interface.dhcp {

@@ -199,7 +199,7 @@ fn any_instance() -> impl Strategy<Value = Row> {
 }
 
 /// Commits of a few rows each, after three switches came up.
-fn any_history() -> impl Strategy<Value = Vec<Vec<Row>>> {
+pub(super) fn any_history() -> impl Strategy<Value = Vec<Vec<Row>>> {
     let commits = prop::collection::vec(prop::collection::vec(any_row(), 1..4), 1..25);
     commits.prop_map(|commits| (1..=3).map(|node| switch(node).to_vec()).chain(commits).collect())
 }

@@ -9,6 +9,7 @@ mod mini;
 mod ovs;
 mod plan;
 mod prefixes;
+mod spoof;
 mod store;
 mod trace;
 mod underlay;
