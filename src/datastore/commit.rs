@@ -104,6 +104,12 @@ pub trait Engine: Send {
     /// Refuses a candidate that breaks a rule across objects. Must not change anything.
     fn check(&self, candidate: &Commit<'_>) -> Result<(), Refusal>;
 
+    /// Whose configuration a derived node at, above or below this path follows from, as it is spoken of in a sentence; `None`:
+    /// nobody's in particular.
+    fn origin(&self, _: Store, _: &DataPath) -> Option<String> {
+        None
+    }
+
     /// Renders what the commit touches. Flows are held back until [`Engine::published`].
     fn render(&mut self, commit: &Commit<'_>) -> Derived;
 

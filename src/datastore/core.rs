@@ -156,13 +156,29 @@ impl Core {
     /// # Errors
     /// Whatever makes the transaction impossible, with the path concerned.
     pub fn apply(&mut self, transaction: &Transaction, now: SystemTime) -> Result<Committed, DatastoreError> {
-        if !transaction.durable {
-            return self.apply_passing(transaction);
+        let outcome = if !transaction.durable {
+            self.apply_passing(transaction)
+        } else if let Some(place) = self.in_place(transaction) {
+            self.apply_in_place(transaction, place, now)
+        } else {
+            self.apply_to_copy(transaction, now)
+        };
+        outcome.map_err(|error| self.with_origin(error, &transaction.edits))
+    }
+
+    /// The same error; that a node is derived is told with whom it is derived of.
+    fn with_origin(&self, error: DatastoreError, edits: &[Edit]) -> DatastoreError {
+        match (error, edits) {
+            (DatastoreError::AtEdit { number, error }, _) => {
+                let edit = edits.get(number).map(std::slice::from_ref).unwrap_or_default();
+                DatastoreError::AtEdit { number, error: Box::new(self.with_origin(*error, edit)) }
+            }
+            (DatastoreError::DerivedOwned { path, owner }, [edit]) => {
+                let owner = self.engine.origin(edit.store, &edit.path).unwrap_or(owner);
+                DatastoreError::DerivedOwned { path, owner }
+            }
+            (error, _) => error,
         }
-        if let Some(place) = self.in_place(transaction) {
-            return self.apply_in_place(transaction, place, now);
-        }
-        self.apply_to_copy(transaction, now)
     }
 
     /// The same for any durable transaction: the state before stays beside the candidate.
@@ -191,7 +207,9 @@ impl Core {
     /// # Errors
     /// As [`Core::apply`] would have.
     pub fn plan(&mut self, transaction: &Transaction, now: SystemTime) -> Result<Planned, DatastoreError> {
-        let Prepared { before, mut after, created, changes } = self.prepare(transaction)?;
+        let prepared = self.prepare(transaction);
+        let prepared = prepared.map_err(|error| self.with_origin(error, &transaction.edits))?;
+        let Prepared { before, mut after, created, changes } = prepared;
         let revision = after.revision;
         let commit = Commit { revision, after: &after, changes: &changes, now };
         let (derived, report) = self.render(&commit, now, |engine, commit| engine.plan(commit, &before))?;
@@ -418,7 +436,7 @@ pub(super) fn apply_edit(after: &mut Snapshot, edit: &Edit, revision: u64) -> Re
     match edit.operation {
         Operation::Create if there => return Err(DatastoreError::Exists { path: edit.path.display(schema) }),
         Operation::Delete if !there && derived => {
-            let owner = "what was configured (its name tells which object)".to_owned();
+            let owner = "what was configured".to_owned();
             return Err(DatastoreError::DerivedOwned { path: edit.path.display(schema), owner });
         }
         Operation::Delete | Operation::Move if !there => return Err(missing()),

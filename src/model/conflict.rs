@@ -210,6 +210,11 @@ impl Model {
         }
     }
 
+    /// How the owner of an interface is spoken of, by its name where it has one.
+    pub fn said_of(&self, id: &InterfaceId) -> String {
+        self.said(&Claimer::of(id))
+    }
+
     /// How somebody is spoken of.
     fn said(&self, claimer: &Claimer) -> String {
         match claimer {

@@ -64,6 +64,11 @@ impl Reader {
         keys.iter().map(|key| read(&self.names, after, key)).collect()
     }
 
+    /// Whether a row is made of what changes.
+    pub fn has_rows(&self, change: &Change) -> bool {
+        !rows_of(&self.names, change).is_empty()
+    }
+
     /// A pod as it is written.
     pub fn pod(&self, snapshot: &Snapshot, uid: &str) -> Option<Pod> {
         let uid: Text = uid.into();

@@ -13,6 +13,7 @@ use super::rendered::{AtPlace, Item};
 use super::workshop::Workshop;
 use crate::datastore::{
     self, Change, Commit, Derived, IdChange, IdPools, Question, Refusal, Report, Resting, Revision, Snapshot,
+    Store,
 };
 use crate::model::{Allocator, Model, Pool, Reader};
 use crate::net::Dpid;
@@ -81,6 +82,10 @@ impl Engine {
         self.workshop.outputs()
     }
 
+    pub(super) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
     /// Where a pod is configured.
     pub(super) fn pod_path(&self, uid: &Text) -> DataPath {
         self.reader.pod_path(uid)
@@ -145,7 +150,12 @@ impl datastore::Engine for Engine {
             path: self.reader.path(&conflict.claimer),
             tag: "in-use",
             message: conflict.message,
-        })
+        })?;
+        self.check_derived(candidate)
+    }
+
+    fn origin(&self, store: Store, path: &DataPath) -> Option<String> {
+        self.said_behind(store, path)
     }
 
     fn render(&mut self, commit: &Commit<'_>) -> Derived {

@@ -32,6 +32,7 @@ mod interface;
 mod key;
 mod nd;
 mod nodes;
+mod origin;
 mod places;
 mod plan;
 mod recipes;

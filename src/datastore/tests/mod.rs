@@ -157,12 +157,17 @@ impl Engine for Probe {
         question(self);
     }
 
+    fn origin(&self, _: Store, path: &DataPath) -> Option<String> {
+        (path.display(builtin()) == MARKED).then(|| "pod a".into())
+    }
+
     fn published(&mut self, revision: Revision) {
         self.published.lock().unwrap().push(revision);
     }
 }
 
 const MARK: &str = "l3vpn:vpn-instances/vpn-instance=derived";
+const MARKED: &str = "/l3vpn:vpn-instances/vpn-instance[vpn-instance-name='derived']";
 
 fn mark(there: bool) -> DerivedEdit {
     let value = r#"{"l3vpn:vpn-instance":[{"vpn-instance-name":"derived"}]}"#;
@@ -179,7 +184,8 @@ fn derived_nodes_are_read_with_the_written_ones_and_not_deleted_by_hand() {
     assert!(core.snapshot.read(Store::Config, &path).is_some());
     assert!(core.snapshot.written(Store::Config, &path).is_none());
     let by_hand = apply(&mut core, vec![edit(Store::Config, Operation::Delete, MARK, None)]);
-    assert!(matches!(by_hand, Err(DatastoreError::DerivedOwned { .. })));
+    let Err(DatastoreError::DerivedOwned { owner, .. }) = by_hand else { panic!("{by_hand:?}") };
+    assert_eq!(owner, "pod a");
     apply(&mut core, vec![pod(Operation::Remove, 1, "")]).unwrap();
     assert!(core.snapshot.read(Store::Config, &path).is_none());
 }

@@ -3,9 +3,11 @@
 use super::super::Engine;
 use super::mini::Mini;
 use super::ovs::Ovs;
+use crate::datastore::Engine as _;
 use crate::datastore::Store::{Config, Operational};
 use crate::net::Dpid;
 use crate::pipeline::{SwitchTables, golden};
+use crate::schema::{DataPath, builtin};
 
 const P1: &str = "11111111-1111-1111-1111-111111111111";
 
@@ -197,6 +199,11 @@ fn in_an_elan_alone_it_is_switched_and_not_routed() {
         "in_port=11,arp,eth_src=0a:00:00:00:01:11,eth_dst=ff:ff:ff:ff:ff:ff,arp_op=1,arp_sha=0a:00:00:00:01:11,arp_spa=1.1.1.1,arp_tpa=1.1.1.2",
     );
     assert!(text.contains("output:12"), "{text}");
+    let ask = "in_port=11,icmp6,icmpv6_type=135,icmpv6_code=0,eth_src=0a:00:00:00:01:11,eth_dst=33:33:ff:00:00:02,ipv6_src=fd00::1,ipv6_dst=ff02::1:ff00:2,nd_target=fd00::2";
+    for (told, leaves) in [("0a:00:00:00:01:11", true), ("0a:00:00:00:01:12", false)] {
+        let text = trace(&format!("{ask},nd_sll={told}"));
+        assert_eq!(text.contains("output:12"), leaves, "{text}");
+    }
 }
 
 #[test]
@@ -239,6 +246,22 @@ fn what_pods_make_is_not_written_by_hand() {
         let refusal = mini.put(Config, &path, body).expect_err(&path);
         assert_eq!(refusal.tag, "in-use");
         assert!(refusal.message.contains(owner) && refusal.message.contains(P1), "{}", refusal.message);
+    }
+    // Nor is what else follows from them, whether it would be written the same, added to or deleted.
+    let pod_said = format!("pod {P1} (blue:p1)");
+    let route = r#"{"odl-fib:vrfEntry":[{"destPrefix":"10.11.1.10/32"}]}"#;
+    let table = r#"{"odl-fib:vrfTables":[{"routeDistinguisher":"100:1"}]}"#;
+    for (path, body) in [("vrfTables=100%3A1", table), ("vrfTables=100%3A1/vrfEntry=10.11.1.10%2F32", route)]
+    {
+        let path = format!("odl-fib:fibEntries/{path}");
+        let refusal = mini.put(Config, &path, body).expect_err(&path);
+        assert_eq!(refusal.tag, "in-use");
+        assert!(refusal.message.contains(&pod_said), "{}", refusal.message);
+    }
+    for path in ["elan:elan-interfaces", "l3vpn:vpn-interfaces/vpn-interface=blue%3Ap1", "odl-fib:fibEntries"]
+    {
+        let path = DataPath::parse_rfc8040(builtin(), path).unwrap();
+        assert_eq!(mini.engine.origin(Config, &path).as_ref(), Some(&pod_said));
     }
     // What was written first stands, and the pod that would have its name is refused.
     mini.delete(Config, &at).unwrap();
