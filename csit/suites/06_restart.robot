@@ -37,6 +37,15 @@ A Pod Put After The Restart Works
     All Pods Should Reach All    blue
     Tables Should Be As From Scratch
 
+A Switch That Stays Away Is Shown So After A Restart
+    Kill Daemon Of    2    vswitchd
+    Stop Controller
+    Start Controller
+    Open Session
+    Wait Until Keyword Succeeds    10 s    200 ms    Switch Should Be Lost    2    not connected since the controller started
+    Start Daemon Of    2    vswitchd
+    Wait Until Keyword Succeeds    30 s    500 ms    Switches Are Connected
+
 *** Keywords ***
 Start Two Nodes With Pods
     Start Lab And Session    2
@@ -46,6 +55,12 @@ Start Two Nodes With Pods
     Create And Plug Pod    p3    blue    2    10.11.2.10    10.11.2.1
     Create And Plug Pod    p4    blue    2    10.11.2.11    10.11.2.1
     All Pods Should Reach All    blue
+
+Switch Should Be Lost
+    [Arguments]    ${node}    ${reason}
+    ${session}=    Switch Leaf    ${node}    openflow-session
+    Should Not Be True    ${session}[connected]
+    Should Contain    ${session}[last-loss][reason]    ${reason}
 
 Switches Are Connected
     FOR    ${node}    IN    1    2

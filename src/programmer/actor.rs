@@ -29,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Pause before refused items are sent again; it doubles up to [`RETRY_AT_MOST`] while nothing gets better.
 const RETRY: Duration = Duration::from_secs(10);
 const RETRY_AT_MOST: Duration = Duration::from_secs(300);
+/// Why a switch is not connected that was known when the controller started.
+const NOT_YET: &str = "it has not connected since the controller started";
 /// An alarm that is not wanted.
 const NEVER: Duration = Duration::from_secs(365 * 86_400);
 
@@ -99,9 +101,27 @@ impl Programmers {
         }
     }
 
-    /// The desired state is complete; from now on switches are made to match it.
+    /// The desired state is complete; from now on switches are made to match it. Those that are known and not there yet are
+    /// shown so: what was known of their sessions went with the controller's earlier life.
     pub fn open_gate(&self) {
         self.inner.gate.send_replace(true);
+        let now = SystemTime::now();
+        let slots: Vec<_> = locked(&self.inner.slots).values().cloned().collect();
+        for slot in slots {
+            let (flows, groups, meters) = {
+                let tables = &locked(&slot.desired).tables;
+                (tables.flows.len(), tables.groups.len(), tables.meters.len())
+            };
+            if flows == 0 || locked(&slot.session).is_some() {
+                continue;
+            }
+            let mut status = locked(&slot.status);
+            (status.flows, status.groups, status.meters) = (flows, groups, meters);
+            status.since = Some(now);
+            status.lost = Some((now, NOT_YET.to_owned()));
+            drop(status);
+            let _ = self.inner.reports.try_send(slot.dpid);
+        }
     }
 
     /// What a switch should hold.
@@ -634,5 +654,27 @@ impl Task {
         change(&mut locked(&self.slot.status), self);
         // A full queue holds a report that will read the newest status anyway.
         let _ = self.inner.reports.try_send(self.slot.dpid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::{ELAN_DMAC, Flow, Owner, owners};
+
+    #[tokio::test]
+    async fn a_switch_that_was_known_before_is_shown_as_lost() {
+        let (reports, mut reported) = mpsc::channel(4);
+        let programmers = Programmers::new(reports);
+        let owner = Owner::<owners::Elan>::new("e");
+        let mut delta = Delta::default();
+        delta.put_flow(Arc::new(Flow::table(ELAN_DMAC).priority(20).matching([]).owned_by(&owner)));
+        programmers.apply(1, [(Dpid(7), delta), (Dpid(8), Delta::default())].into());
+        programmers.open_gate();
+        assert_eq!(reported.recv().await, Some(Dpid(7)));
+        assert!(reported.try_recv().is_err(), "of the other nothing is known");
+        let status = programmers.status(Dpid(7));
+        assert_eq!((status.connected, status.flows), (false, 1));
+        assert_eq!(status.lost.map(|(_, reason)| reason).as_deref(), Some(NOT_YET));
     }
 }
