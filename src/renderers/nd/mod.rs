@@ -6,7 +6,8 @@
 //! ```
 //! Who answers is as with ARP: the pod's own MAC within its ELAN, the gateway's for the gateway and for pods of other
 //! ELANs; one flow answers for all in the prefix of another switch. A pod that asks for its own address hears no answer,
-//! so that duplicate detection works; what nobody answers goes on through the dispatcher and is flooded. An answer takes
+//! so that duplicate detection works; what nobody answers goes on through the dispatcher and is flooded. On a physical
+//! network (FLAT, VLAN) the switch answers for pods of the ELAN alone, and routers are asked outside. An answer takes
 //! two tables, because Open vSwitch sets the target's link-layer address only where the flow has matched the type of an
 //! advertisement.
 
@@ -78,7 +79,10 @@ fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
     let Some(vpn) = model.vpn_of(identity) else { return };
     let (Some(vpn_id), Some(gateway)) = (vpn.id, vpn.gateway_mac()) else { return };
     let owner = Owner::new(&identity.name);
-    out.flow(attachment.dpid, flows::solicitation(lport, &owner));
+    // On a physical network the routers are outside.
+    if !elan.segment().is_physical() {
+        out.flow(attachment.dpid, flows::solicitation(lport, &owner));
+    }
     for address in &interface.addresses {
         let IpAddr::V6(address) = address.ip else { continue };
         out.flow(attachment.dpid, flows::own_address(lport, address, &owner));

@@ -51,6 +51,19 @@ fn a_pod_on_a_physical_network_waits_for_its_bridge() {
 }
 
 #[test]
+fn routers_of_a_physical_network_are_outside() {
+    let asks = |world: &World| all_tables(world, 1).contains("icmp_type=133,icmp_code=0 actions=meter");
+    let mut world = World::default().with(switch(1)).with([uplink(1, "physnet", 5)]);
+    let vlan = on(NetworkType::Vlan, Some(100), None, pod("p1", "blue", 1, Some("fd00::10")));
+    world.put([vlan.clone(), port(1, "blue:p1", 10)]);
+    assert!(!asks(&world), "{}", all_tables(&world, 1));
+    world.put([pod("p1", "blue", 1, Some("fd00::10"))]);
+    assert!(asks(&world));
+    world.put([vlan]);
+    assert!(!asks(&world));
+}
+
+#[test]
 fn of_several_physical_networks_one_is_named() {
     let mut world = four_networks();
     world.put([uplink(1, "other", 7)]);
