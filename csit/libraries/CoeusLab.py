@@ -78,14 +78,6 @@ class CoeusLab:
         body["pod:pods"][0]["interface"][0].update({"network-type": kind, "segmentation-id": int(segmentation_id)})
         return body
 
-    @keyword
-    def vpn_body(self, name, rd, imports="", exports=""):
-        """A VPN written by hand, with a route target to import and one to export."""
-        kinds = {(imports, "import_extcommunity"), (exports, "export_extcommunity")} if imports != exports else {(imports, "both")}
-        targets = [{"vrfRTValue": target, "vrfRTType": kind} for target, kind in sorted(kinds) if target]
-        family = {"route-distinguisher": [rd], **({"vpnTargets": {"vpnTarget": targets}} if targets else {})}
-        return {"l3vpn:vpn-instance": [{"vpn-instance-name": name, "ipv4-family": family}]}
-
     # -- nodes
 
     @keyword

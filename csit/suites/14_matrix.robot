@@ -5,6 +5,7 @@ Documentation       Every kind of traffic between every two places of three node
 ...                 blue and red have VPNs that were written by hand before their pods, so that their route targets can change.
 ...                 wide is one ELAN over three nodes: its pods have node 1 as their host, and ports on all.
 Resource            ../resources/coeus.resource
+Library             ByHand
 Library             Traffic
 Suite Setup         Start Three Nodes With Pods
 Suite Teardown      Stop Lab
