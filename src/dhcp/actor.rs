@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use openflow_rs::{Field, PacketOut, ports};
+use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use super::book::{Book, Entry, Holder};
 use super::count::Count;
+use super::port::Port;
 use super::status::{Level, State};
 use super::view::View;
-use super::{leases, status, v4};
+use super::{leases, status, v4, v6};
 use crate::datastore::{DatastoreError, Edit, Handle, Transaction};
 use crate::net::{Dpid, LportTag};
 use crate::pipeline::{EGRESS_DISPATCHER, actions};
@@ -23,8 +25,9 @@ use crate::southbound::openflow::PacketIn;
 const SWEEP: Duration = Duration::from_secs(1);
 /// Requests whose leases are made durable together at most.
 const BATCH: usize = 64;
-/// What the punting flow sends along (`renderers::dhcp`).
+/// What the punting flows send along (`renderers::dhcp`).
 const USERDATA: &[u8] = b"dhcp";
+const USERDATA_V6: &[u8] = b"dhcp6";
 
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
@@ -53,6 +56,8 @@ struct Server {
     status: status::Names,
     view: View,
     book: Book,
+    /// Who this server is in DHCPv6; the first who asks finds out.
+    duid: Option<v6::Duid>,
     datastore: Handle,
     programmers: Programmers,
     /// Interfaces that may be gone; looked at by the next sweep.
@@ -74,6 +79,7 @@ impl Server {
             status: status::Names::new(schema),
             view: View::new(schema),
             book: Book::default(),
+            duid: None,
             datastore,
             programmers,
             doubtful: Vec::new(),
@@ -90,6 +96,7 @@ impl Server {
         self.book = Book::default();
         let kept = self.leases.kept(&snapshot);
         kept.entries.iter().for_each(|entry| self.book.write(entry));
+        self.duid = kept.duid;
         self.follow();
         self.doubtful = self.book.leases().map(|lease| lease.interface.clone()).collect();
         if !kept.obsolete.is_empty()
@@ -135,26 +142,67 @@ impl Server {
     }
 
     fn answer(&mut self, punted: &PacketIn, now: u64, edits: &mut Vec<Edit>) -> Option<Sent> {
-        if punted.packet.userdata != USERDATA {
-            debug!(switch = %punted.dpid, table = punted.packet.table, "a packet that nobody asked for");
-            return None;
-        }
-        let Some(request) = v4::read(&punted.packet.frame) else {
+        let tag = tag(punted);
+        let frame = match &*punted.packet.userdata {
+            USERDATA => self.answer_v4(tag, &punted.packet.frame, now, edits)?,
+            USERDATA_V6 => self.answer_v6(tag, &punted.packet.frame, now, edits)?,
+            _ => {
+                debug!(switch = %punted.dpid, table = punted.packet.table, "a packet that nobody asked for");
+                return None;
+            }
+        };
+        Some((punted.dpid, out(tag, frame)))
+    }
+
+    /// The port that a packet came from, if what it says could be read.
+    fn asker<Request>(&mut self, request: Option<Request>, tag: LportTag) -> Option<(Request, Port)> {
+        let Some(request) = request else {
             self.count(Count::Malformed);
             return None;
         };
-        let tag = tag(punted);
         let Some(port) = self.view.interface(tag).and_then(|name| self.view.port(&name)) else {
             self.count(Count::Foreign);
             return None;
         };
+        Some((request, port))
+    }
+
+    fn answer_v4(&mut self, tag: LportTag, frame: &[u8], now: u64, edits: &mut Vec<Edit>) -> Option<Vec<u8>> {
+        let (request, port) = self.asker(v4::read(frame), tag)?;
         let answer = v4::answer(&request, &port, &self.book, now);
         let answered = answer.reply.as_ref().map(|reply| (reply.kind, reply.address));
         info!(interface = %port.interface, asked = ?request.kind, ?answered, counted = ?answer.counts, "dhcp");
         answer.counts.iter().for_each(|count| self.count(*count));
         self.write(&answer.entries, edits);
-        let frame = v4::write(&request, answer.reply.as_ref()?)?;
-        Some((punted.dpid, out(tag, frame)))
+        v4::write(&request, answer.reply.as_ref()?)
+    }
+
+    fn answer_v6(&mut self, tag: LportTag, frame: &[u8], now: u64, edits: &mut Vec<Edit>) -> Option<Vec<u8>> {
+        let (request, port) = self.asker(v6::read(frame), tag)?;
+        let duid = self.duid(edits)?;
+        let answer = v6::answer(&request, &port, &duid, &self.book, now);
+        let answered = answer.reply.as_ref().map(|reply| (reply.kind, reply.status, &reply.ias));
+        info!(interface = %port.interface, asked = ?request.kind, ?answered, counted = ?answer.counts, "dhcp6");
+        answer.counts.iter().for_each(|count| self.count(*count));
+        self.write(&answer.entries, edits);
+        v6::write(&request, answer.reply.as_ref()?)
+    }
+
+    /// Our own identifier: drawn once, then durable before anybody hears it.
+    fn duid(&mut self, edits: &mut Vec<Edit>) -> Option<v6::Duid> {
+        if self.duid.is_none() {
+            let mut random = [0; 16];
+            if SystemRandom::new().fill(&mut random).is_err() {
+                warn!(
+                    "the system gives no random numbers, so this DHCPv6 server has no identifier: it answers nobody"
+                );
+                return None;
+            }
+            let duid = v6::Duid::of_uuid(random);
+            edits.push(self.leases.named(&duid));
+            self.duid = Some(duid);
+        }
+        self.duid.clone()
     }
 
     /// What could not be made durable did not happen: everything is read anew.
@@ -177,9 +225,10 @@ impl Server {
         self.write(&self.book.due(now()), &mut edits);
         for interface in std::mem::take(&mut self.doubtful) {
             if !self.view.exists(&interface) {
-                let holder = Holder::Port(interface);
-                self.write(&[Entry::End(holder.clone()), Entry::Withdraw(holder.clone())], &mut edits);
-                self.book.forget(&holder);
+                for holder in [Holder::Port(interface.clone()), Holder::PortV6(interface)] {
+                    self.write(&[Entry::End(holder.clone()), Entry::Withdraw(holder.clone())], &mut edits);
+                    self.book.forget(&holder);
+                }
             }
         }
         if !edits.is_empty() {

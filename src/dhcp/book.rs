@@ -17,6 +17,8 @@ use crate::schema::Text;
 pub enum Holder {
     /// A port, by its interface's name.
     Port(Text),
+    /// The same port as a client of DHCPv6.
+    PortV6(Text),
     /// A client behind a relay agent: network, and option 61 or the hardware address in hexadecimal.
     Relayed { network: Text, client: Text },
 }
@@ -28,8 +30,10 @@ pub struct Lease {
     /// The interface it was asked for through: the holder's own or the relay agent's.
     pub interface: Text,
     pub mac: MacAddr,
-    /// Option 61 in hexadecimal.
+    /// Option 61, or the client's DUID, in hexadecimal.
     pub client_id: Option<String>,
+    /// The identity association of DHCPv6.
+    pub iaid: Option<u32>,
     pub address: IpAddr,
     pub network: Text,
     /// Key of the pool.
@@ -115,7 +119,7 @@ pub fn namespace(interface: &str) -> &str {
 impl Holder {
     /// Is it the port of this interface?
     pub fn is_port(&self, interface: &str) -> bool {
-        matches!(self, Holder::Port(name) if **name == *interface)
+        matches!(self, Holder::Port(name) | Holder::PortV6(name) if **name == *interface)
     }
 }
 

@@ -1,6 +1,7 @@
-//! Leases and rests as nodes of `coeus-dhcp:leases`.
+//! Leases and rests as nodes of `coeus-dhcp:leases`, and the server's own identifier.
 
 use super::book::{Entry, Holder, Lease};
+use super::v6::Duid;
 use crate::datastore::{Edit, Snapshot, Store};
 use crate::schema::{DataPath, Fields, Key, List, Node, Schema, SchemaId, Text, Value, lexical};
 
@@ -9,14 +10,19 @@ pub struct Names {
     schema: &'static Schema,
     leases: SchemaId,
     lease: SchemaId,
+    ipv6_lease: SchemaId,
     relayed: SchemaId,
     quarantined: SchemaId,
+    server: SchemaId,
+    duid: SchemaId,
 }
 
 /// What a snapshot holds.
 #[derive(Debug, Default)]
 pub struct Kept {
     pub entries: Vec<Entry>,
+    /// The server's identifier in DHCPv6, once somebody was told one.
+    pub duid: Option<Duid>,
     /// What earlier versions wrote and this one does not.
     pub obsolete: Vec<Edit>,
 }
@@ -29,8 +35,11 @@ impl Names {
             schema,
             leases: schema.resolve("/coeus-dhcp:leases"),
             lease: schema.resolve("/coeus-dhcp:leases/lease"),
+            ipv6_lease: schema.resolve("/coeus-dhcp:leases/ipv6-lease"),
             relayed: schema.resolve("/coeus-dhcp:leases/relayed-lease"),
             quarantined: schema.resolve("/coeus-dhcp:leases/quarantined"),
+            server: schema.resolve("/coeus-dhcp:server"),
+            duid: schema.resolve("/coeus-dhcp:server/duid"),
         }
     }
 
@@ -57,6 +66,12 @@ impl Names {
         }
     }
 
+    /// The edit that makes the server's identifier durable.
+    pub fn named(&self, duid: &Duid) -> Edit {
+        let path = DataPath::root().child(self.server);
+        Edit::put(Store::Operational, path, self.fields(self.server, [("duid", &*duid.to_string())]))
+    }
+
     fn at(&self, list: SchemaId, key: &[&str]) -> DataPath {
         let key: Key = key.iter().map(Value::text).collect();
         DataPath::root().child(self.leases).entry(list, key)
@@ -69,6 +84,7 @@ impl Names {
     fn place(&self, holder: &Holder) -> (SchemaId, DataPath) {
         match holder {
             Holder::Port(interface) => (self.lease, self.at(self.lease, &[&**interface])),
+            Holder::PortV6(interface) => (self.ipv6_lease, self.at(self.ipv6_lease, &[&**interface])),
             Holder::Relayed { network, client } => {
                 (self.relayed, self.at(self.relayed, &[&**network, &**client]))
             }
@@ -77,7 +93,7 @@ impl Names {
 
     fn node(&self, list: SchemaId, lease: &Lease) -> Node {
         let (mac, address) = (lease.mac.to_string(), lease.address.to_string());
-        let expires = lease.expires.to_string();
+        let (expires, iaid) = (lease.expires.to_string(), lease.iaid.map(|iaid| iaid.to_string()));
         let mut fields = vec![
             ("interface", &*lease.interface),
             ("mac-address", &mac),
@@ -86,9 +102,12 @@ impl Names {
             ("subnet", &*lease.subnet),
             ("expires", &expires),
         ];
-        fields.extend(lease.client_id.as_deref().map(|id| ("client-id", id)));
+        let client_id = if matches!(lease.holder, Holder::PortV6(_)) { "duid" } else { "client-id" };
+        fields.extend(lease.client_id.as_deref().map(|id| (client_id, id)));
+        fields.extend(iaid.as_deref().map(|iaid| ("iaid", iaid)));
         match &lease.holder {
             Holder::Port(_) => fields.push(("state", "bound")),
+            Holder::PortV6(_) => {}
             Holder::Relayed { client, .. } => fields.push(("client", client)),
         }
         self.fields(list, fields)
@@ -105,7 +124,7 @@ impl Names {
     /// Everything that was made durable.
     pub fn kept(&self, snapshot: &Snapshot) -> Kept {
         let path = DataPath::root().child(self.leases);
-        let mut kept = Kept::default();
+        let mut kept = Kept { duid: self.kept_duid(snapshot), ..Kept::default() };
         let Some(Node::Container(leases)) = snapshot.written(Store::Operational, &path) else { return kept };
         let entries = |list| leases.list(list).into_iter().flat_map(List::iter);
         for (key, fields) in entries(self.lease) {
@@ -116,6 +135,9 @@ impl Names {
                     kept.obsolete.push(Edit::remove(Store::Operational, path));
                 }
             }
+        }
+        for (_, fields) in entries(self.ipv6_lease) {
+            kept.entries.extend(self.lease(self.ipv6_lease, fields).map(Entry::Bind));
         }
         for (_, fields) in entries(self.relayed) {
             kept.entries.extend(self.lease(self.relayed, fields).map(Entry::Bind));
@@ -130,6 +152,12 @@ impl Names {
             }
         }
         kept
+    }
+
+    fn kept_duid(&self, snapshot: &Snapshot) -> Option<Duid> {
+        let path = DataPath::root().child(self.server);
+        let Some(Node::Container(server)) = snapshot.written(Store::Operational, &path) else { return None };
+        Duid::parse(server.text(self.duid)?)
     }
 
     fn resting(&self, fields: &Fields) -> Option<Entry> {
@@ -154,17 +182,23 @@ impl Names {
             (text("interface")?.into(), text("network-id").unwrap_or_default().into());
         let holder = match text("client") {
             Some(client) => Holder::Relayed { network: network.clone(), client: client.into() },
+            None if list == self.ipv6_lease => Holder::PortV6(interface.clone()),
             None => Holder::Port(interface.clone()),
         };
         Some(Lease {
             holder,
             interface,
             mac: text("mac-address")?.parse().ok()?,
-            client_id: text("client-id").map(str::to_owned),
+            client_id: text("client-id").or_else(|| text("duid")).map(str::to_owned),
+            iaid: self.iaid(list, fields),
             address: text("address")?.parse().ok()?,
             network,
             subnet: text("subnet")?.into(),
             expires: fields.leaf(self.schema.child(Some(list), None, "expires")?)?.as_uint()?,
         })
+    }
+
+    fn iaid(&self, list: SchemaId, fields: &Fields) -> Option<u32> {
+        fields.leaf(self.schema.child(Some(list), None, "iaid")?)?.as_uint()?.try_into().ok()
     }
 }

@@ -1,4 +1,4 @@
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use crate::model::AllocationPool;
@@ -12,6 +12,8 @@ pub struct Port {
     pub mac: MacAddr,
     /// The address that the pod's own configuration gives it.
     pub fixed: Option<Ipv4Addr>,
+    /// The same of IPv6.
+    pub fixed_v6: Option<Ipv6Addr>,
     /// Pools of its networks, those of the interface's own network first.
     pub pools: Vec<Arc<AllocationPool>>,
 }

@@ -1,5 +1,6 @@
 //! The book follows the datastore, and what is durable reads back.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -7,6 +8,7 @@ use std::time::SystemTime;
 use super::book::{Book, Entry, Holder, Lease};
 use super::leases;
 use super::status::{Level, State};
+use super::v6::Duid;
 use super::view::View;
 use crate::datastore::{Core, Edit, Snapshot, Store, Transaction};
 use crate::model::AllocationPool;
@@ -65,6 +67,7 @@ fn lease(name: &str, last: &str, expires: u64) -> Lease {
         interface: name.into(),
         mac: MacAddr([2, 0, 0, 0, 0, 1]),
         client_id: Some("01ff".into()),
+        iaid: None,
         address: address(last),
         network: "blue".into(),
         subnet: "10.0.0.0/24".into(),
@@ -106,17 +109,30 @@ fn what_is_durable_reads_back() {
         Entry::Bind(lease("blue:p1", "10.0.0.3", 500)),
         Entry::Bind(Lease { holder: relayed.clone(), ..lease("blue:relay", "10.0.0.4", 600) }),
         Entry::Rest { network: "blue".into(), address: address("10.0.0.5"), until: 700 },
+        Entry::Bind(Lease {
+            holder: Holder::PortV6("blue:p1".into()),
+            iaid: Some(7),
+            subnet: "fd00:1::/64".into(),
+            ..lease("blue:p1", "fd00:1::3", 800)
+        }),
     ];
     for entry in &entries {
         apply(&mut core, names.edit(entry, &book).unwrap());
         book.write(entry);
     }
     let kept = names.kept(core.snapshot());
-    assert_eq!((kept.entries.as_slice(), kept.obsolete.len()), (&entries[..], 0));
+    let by_place =
+        |entries: &[Entry]| entries.iter().map(|entry| format!("{entry:?}")).collect::<BTreeSet<_>>();
+    assert_eq!((by_place(&kept.entries), kept.obsolete.len()), (by_place(&entries), 0));
+    assert_eq!(kept.duid, None);
+    let duid = Duid::of_uuid([9; 16]);
+    apply(&mut core, names.named(&duid));
+    assert_eq!(names.kept(core.snapshot()).duid, Some(duid));
     let ends = [
         Entry::End(Holder::Port("blue:p1".into())),
         Entry::End(relayed),
         Entry::Wake { network: "blue".into(), address: address("10.0.0.5") },
+        Entry::End(Holder::PortV6("blue:p1".into())),
     ];
     assert_eq!(book.due(1000), ends);
     for entry in &ends {
@@ -131,14 +147,16 @@ fn what_is_durable_reads_back() {
 fn a_lease_that_somebody_takes_away_is_free() {
     let (mut core, names) = (core(), leases::Names::new(builtin()));
     let (mut book, mut view) = (Book::default(), View::new(builtin()));
-    let bind = Entry::Bind(lease("blue:p1", "10.0.0.3", 500));
-    apply(&mut core, names.edit(&bind, &book).unwrap());
-    book.write(&bind);
-    view.follow(Arc::new(core.snapshot().clone()), &mut book);
-    assert_eq!(book.leases().count(), 1);
-    apply(&mut core, names.edit(&Entry::End(Holder::Port("blue:p1".into())), &book).unwrap());
-    view.follow(Arc::new(core.snapshot().clone()), &mut book);
-    assert_eq!(book.leases().count(), 0);
+    for holder in [Holder::Port("blue:p1".into()), Holder::PortV6("blue:p1".into())] {
+        let bind = Entry::Bind(Lease { holder: holder.clone(), ..lease("blue:p1", "10.0.0.3", 500) });
+        apply(&mut core, names.edit(&bind, &book).unwrap());
+        book.write(&bind);
+        view.follow(Arc::new(core.snapshot().clone()), &mut book);
+        assert_eq!(book.leases().count(), 1);
+        apply(&mut core, names.edit(&Entry::End(holder), &book).unwrap());
+        view.follow(Arc::new(core.snapshot().clone()), &mut book);
+        assert_eq!(book.leases().count(), 0);
+    }
 }
 
 #[test]

@@ -49,6 +49,8 @@ pub struct Interface {
     pub addresses: Box<[Address]>,
     /// An IPv4 allocation pool applies: its DHCP requests are answered.
     pub dhcp: bool,
+    /// The same of IPv6: routers are advertised to it, and its link-local address is its own, before it has another one.
+    pub dhcp_v6: bool,
     /// Its pod may relay DHCP requests of others.
     pub relays: bool,
     /// What it waits for; empty when all of it is desired.
@@ -136,7 +138,7 @@ impl Interface {
 
     /// Whether it takes part in IPv6: routers and neighbours are answered for.
     pub fn has_ipv6(&self) -> bool {
-        self.addresses.iter().any(|address| address.ip.is_ipv6())
+        self.dhcp_v6 || self.addresses.iter().any(|address| address.ip.is_ipv6())
     }
 
     /// All routers it may ask for, each once.

@@ -42,13 +42,15 @@ pub struct NodeNames {
     pub pod_cidr: SchemaId,
 }
 
-/// `/coeus-dhcp:leases/lease`.
+/// `/coeus-dhcp:leases/lease` and `ipv6-lease`.
 #[derive(Debug)]
 pub struct LeaseNames {
     pub leases: SchemaId,
     pub lease: SchemaId,
     pub address: SchemaId,
     pub state: SchemaId,
+    pub ipv6_lease: SchemaId,
+    pub ipv6_address: SchemaId,
 }
 
 /// `/network-topology:network-topology/topology/node`, as OVSDB fills it.
@@ -112,6 +114,8 @@ impl Names {
                 lease: lease(""),
                 address: lease("/address"),
                 state: lease("/state"),
+                ipv6_lease: id("/coeus-dhcp:leases/ipv6-lease"),
+                ipv6_address: id("/coeus-dhcp:leases/ipv6-lease/address"),
             },
             topology: TopologyNames {
                 network_topology: id("/network-topology:network-topology"),

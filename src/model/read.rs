@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::conflict::Claimer;
 use super::names::{Names, PodNames};
-use super::pools::network;
+use super::pools::{Network, network};
 use super::rows::{
     Beyond, Bridge, K8sNode, Lease, NetworkType, Pod, PodInterface, Port, PortId, Row, usable_v4,
 };
@@ -77,6 +77,22 @@ impl Reader {
         Some(pod(&self.names, &uid, fields))
     }
 
+    /// All networks, each with its pools.
+    pub fn networks(&self, snapshot: &Snapshot) -> Vec<Network> {
+        let names = &self.names.pool;
+        let all = snapshot.config.input.container(names.dhcp_allocation_pool);
+        let entries = all.into_iter().flat_map(|all| entries(all, names.network));
+        entries.map(|(id, fields)| network(names, &id, fields)).collect()
+    }
+
+    /// A network's pools as they are written.
+    pub fn network(&self, snapshot: &Snapshot, id: &Text) -> Option<Network> {
+        match read(&self.names, snapshot, &RowKey::Network(id.clone())) {
+            Row::Network(_, network) => network,
+            _ => None,
+        }
+    }
+
     /// The path of a pool's entry, for messages.
     pub fn pool_path(&self, network: &Text, subnet: &Text) -> DataPath {
         let names = &self.names.pool;
@@ -122,7 +138,9 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
     } else if config && top.node == names.pool.dhcp_allocation_pool {
         Some((names.pool.network, RowKey::Network))
     } else if !config && top.node == names.lease.leases {
-        Some((names.lease.lease, RowKey::Lease))
+        let list = steps.get(1).map(|step| step.node);
+        let of_v6 = list == Some(names.lease.ipv6_lease);
+        Some((if of_v6 { names.lease.ipv6_lease } else { names.lease.lease }, RowKey::Lease))
     } else if config && top.node == names.netvirt.elan_instances {
         Some((names.netvirt.elan_instance, RowKey::ElanInstance))
     } else if config && top.node == names.netvirt.vpn_instances {
@@ -182,6 +200,7 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     list(config, names.node.k8s_nodes_info, names.node.k8s_nodes, RowKey::K8sNode);
     list(config, names.pool.dhcp_allocation_pool, names.pool.network, RowKey::Network);
     list(operational, names.lease.leases, names.lease.lease, RowKey::Lease);
+    list(operational, names.lease.leases, names.lease.ipv6_lease, RowKey::Lease);
     rows.extend(names.netvirt.all_interfaces(snapshot).into_iter().map(RowKey::HandMade));
     rows.extend(names.netvirt.all_elans(snapshot).into_iter().map(RowKey::ElanInstance));
     rows.extend(names.netvirt.all_vpns(snapshot).into_iter().map(RowKey::VpnInstance));
@@ -221,11 +240,16 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
             let lease = &names.lease;
             let row = || {
                 let leases = snapshot.operational.input.container(lease.leases)?;
-                let fields = leases.list(lease.lease)?.get(&text_key(interface))?;
+                let of = |list| leases.list(list)?.get(&text_key(interface));
                 // An offer is not a lease yet.
-                let bound = fields.leaf(lease.state) == Some(&Value::Enum(BOUND));
-                let address = ipv4(fields, lease.address).filter(|_| bound)?;
-                Some(Lease { interface: interface.clone(), address })
+                let v4 =
+                    of(lease.lease).filter(|fields| fields.leaf(lease.state) == Some(&Value::Enum(BOUND)));
+                let v4 = v4.and_then(|fields| ipv4(fields, lease.address));
+                let v6 = of(lease.ipv6_lease).and_then(|fields| match ip(fields, lease.ipv6_address)? {
+                    IpAddr::V6(address) => Some(address),
+                    IpAddr::V4(_) => None,
+                });
+                (v4.is_some() || v6.is_some()).then(|| Lease { interface: interface.clone(), v4, v6 })
             };
             Row::Lease(interface.clone(), row())
         }

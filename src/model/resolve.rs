@@ -10,7 +10,7 @@ use super::claims::{Claim, Claimant};
 use super::ids::{Allocator, Pool};
 use super::interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
 use super::pools::Network;
-use super::rows::{LINK_LOCAL_GATEWAY, Port, PortId, WantedAddress, usable};
+use super::rows::{LINK_LOCAL_GATEWAY, Lease, Port, PortId, WantedAddress, usable};
 use super::status::Reason;
 use super::wanted::Wanted;
 use crate::net::{Dpid, LportTag};
@@ -152,10 +152,12 @@ impl Model {
         let networks = [Some(&elan), vpn.as_ref(), wanted.network_id.as_ref()];
         let networks = || networks.into_iter().flatten().filter_map(|id| self.networks.get(id));
         interface.dhcp = networks().any(Network::serves_v4);
+        interface.dhcp_v6 = networks().any(Network::serves_v6);
         interface.relays = networks().any(|network| network.is_relay(&name));
-        // A lease gives an IPv4 address to an interface that is configured without one.
-        let lease = self.leases.get(&name).filter(|_| !wanted.addresses.iter().any(|own| own.ip.is_ipv4()));
-        let leased = lease.map(|lease| WantedAddress { ip: IpAddr::V4(lease.address), gateway: None });
+        // A lease gives an address to an interface that is configured without one of that version.
+        let without = |ip: &IpAddr| !wanted.addresses.iter().any(|own| own.ip.is_ipv4() == ip.is_ipv4());
+        let leases = self.leases.get(&name).into_iter().flat_map(Lease::addresses).filter(without);
+        let leased: SmallVec<[_; 2]> = leases.map(|ip| WantedAddress { ip, gateway: None }).collect();
         let mut addresses = Vec::new();
         let configured = wanted.addresses.iter().map(|address| (address, false));
         for (address, leased) in configured.chain(leased.iter().map(|address| (address, true))) {
@@ -365,6 +367,7 @@ impl Interface {
             attachment: None,
             addresses: Box::default(),
             dhcp: false,
+            dhcp_v6: false,
             relays: false,
             pending: Vec::new(),
             notes: Vec::new(),

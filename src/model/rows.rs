@@ -83,12 +83,19 @@ pub struct K8sNode {
     pub pod_cidr: Option<IpNetwork>,
 }
 
-/// A DHCP lease: the address an interface was given.
+/// DHCP leases: the addresses an interface was given, of each version one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// Interface name, `<namespace>:<pod>`.
     pub interface: Text,
-    pub address: Ipv4Addr,
+    pub v4: Option<Ipv4Addr>,
+    pub v6: Option<Ipv6Addr>,
+}
+
+impl Lease {
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.v4.map(IpAddr::V4).into_iter().chain(self.v6.map(IpAddr::V6))
+    }
 }
 
 /// The integration bridge of one Open vSwitch.

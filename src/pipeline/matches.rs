@@ -146,6 +146,12 @@ pub fn udp(source: u16, destination: u16) -> [MatchField; 4] {
     ]
 }
 
+/// The same for IPv6.
+pub fn udp_v6(source: u16, destination: u16) -> [MatchField; 4] {
+    let [_, protocol, source, destination] = udp(source, destination);
+    [ipv6(), protocol, source, destination]
+}
+
 /// To a UDP port, from any.
 pub fn udp_to(destination: u16) -> [MatchField; 3] {
     [ipv4(), MatchField::exact(Field::IpProto, 17_u8), MatchField::exact(Field::UdpDst, destination)]

@@ -291,8 +291,10 @@ pub fn no_pool(network: &str) -> Row {
 }
 
 pub fn lease(interface: &str, address: Option<&str>) -> Row {
-    let lease =
-        address.map(|address| Lease { interface: interface.into(), address: address.parse().unwrap() });
+    let lease = address.map(|address| match address.parse().unwrap() {
+        IpAddr::V4(v4) => Lease { interface: interface.into(), v4: Some(v4), v6: None },
+        IpAddr::V6(v6) => Lease { interface: interface.into(), v4: None, v6: Some(v6) },
+    });
     Row::Lease(interface.into(), lease)
 }
 

@@ -184,6 +184,7 @@ impl Question<'_> {
             interface: self.client.interface.clone(),
             mac: self.client.mac,
             client_id: self.client.id.clone(),
+            iaid: None,
             address,
             network: pool.network.clone(),
             subnet: pool.key.clone(),

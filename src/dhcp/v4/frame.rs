@@ -6,10 +6,9 @@ use std::net::Ipv4Addr;
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 
 use super::message::{Kind, Opt, Reply, Request};
+use crate::dhcp::SERVER_MAC;
 use crate::net::MacAddr;
 
-/// Source of all replies: a locally administered address of ours. Clients talk to the server's IP address, not to this.
-const SERVER_MAC: MacAddr = MacAddr([0x02, 0xc0, 0xe5, 0, 0, 0]);
 const BROADCAST: MacAddr = MacAddr([0xff; 6]);
 const SERVER: u16 = 67;
 const CLIENT: u16 = 68;

@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipnetwork::IpNetwork;
 
 use super::message::{Opt, Request};
+use crate::dhcp::names::names;
 use crate::model::{AllocationPool, Times};
-use crate::net::POD_MTU;
 use crate::schema::Text;
 
 /// Shortest lease that a client may ask for, seconds.
@@ -79,7 +79,7 @@ fn all(pool: &AllocationPool) -> Vec<Opt> {
     found.extend(several(ROUTER, routers));
     found.extend(routes);
     found.extend(several(DNS, of_v4(&pool.dns)));
-    found.push(Opt::new(MTU, options.mtu.unwrap_or(POD_MTU).to_be_bytes()));
+    found.push(Opt::new(MTU, pool.mtu().to_be_bytes()));
     found.extend(text(DOMAIN_NAME, &options.domain));
     found.push(Opt::addresses(BROADCAST, &[subnet.broadcast()]));
     found.extend(several(NTP, of_v4(&options.ntp)));
@@ -125,19 +125,4 @@ fn classless_routes(pool: &AllocationPool, routers: &[Ipv4Addr]) -> Option<Vec<u
         }
     }
     (!pool.options.routes.is_empty()).then_some(data)
-}
-
-/// RFC 1035 section 3.1, without compression (RFC 3397 permits that).
-pub fn names(domains: &[Text]) -> Vec<u8> {
-    let mut data = Vec::new();
-    for domain in domains {
-        let labels = domain.split('.').filter(|label| !label.is_empty());
-        for label in labels {
-            let label = label.as_bytes().get(..63).unwrap_or(label.as_bytes());
-            data.push(label.len() as u8);
-            data.extend_from_slice(label);
-        }
-        data.push(0);
-    }
-    data
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ipnetwork::IpNetwork;
 
-use crate::net::MacAddr;
+use crate::net::{MacAddr, POD_MTU};
 use crate::schema::Text;
 
 pub use check::PoolFault;
@@ -138,6 +138,16 @@ impl AllocationPool {
             options: PoolOptions::default(),
             reservations: Vec::new(),
         }
+    }
+
+    /// Does it give out addresses, or does it only tell what else there is to know?
+    pub fn is_stateful(&self) -> bool {
+        self.range().is_some() || !self.reservations.is_empty()
+    }
+
+    /// Octets of the largest packet of its pods, as they are told by option 26 and by routers.
+    pub fn mtu(&self) -> u16 {
+        self.options.mtu.unwrap_or(POD_MTU)
     }
 
     /// First and last address of the range.

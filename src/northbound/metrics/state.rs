@@ -166,8 +166,16 @@ impl Page<'_, '_> {
         const LEASE: &str = "/coeus-dhcp:leases/lease";
         let leases = self.container("/coeus-dhcp:leases").unwrap_or_default();
         let state = self.id(&format!("{LEASE}/state"));
-        let counted = self.count(&leases, LEASE, state);
-        self.gauges("coeus_dhcp_leases", "DHCP leases by state", "state", &counted)
+        let mut counted = self.count(&leases, LEASE, state);
+        let of_v6 =
+            leases.list(self.id("/coeus-dhcp:leases/ipv6-lease")).map_or(0, |list| list.iter().count());
+        if of_v6 > 0 {
+            match counted.iter_mut().find(|(state, _)| state == "bound") {
+                Some((_, number)) => *number += of_v6 as u64,
+                None => counted.push(("bound".into(), of_v6 as u64)),
+            }
+        }
+        self.gauges("coeus_dhcp_leases", "DHCP leases of both versions by state", "state", &counted)
     }
 
     /// Entries of a list by the value of one leaf.

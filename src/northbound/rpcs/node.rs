@@ -152,7 +152,9 @@ impl Leaving {
             edits.push(Edit::remove(Store::Config, entry("/pod:coe", "pods", uid)));
         }
         for interface in &self.leases {
-            edits.push(Edit::remove(Store::Operational, entry("/coeus-dhcp:leases", "lease", interface)));
+            for list in ["lease", "ipv6-lease"] {
+                edits.push(Edit::remove(Store::Operational, entry("/coeus-dhcp:leases", list, interface)));
+            }
         }
         edits
     }
@@ -180,12 +182,14 @@ impl Leaving {
 fn leased(snapshot: &Snapshot) -> Vec<Text> {
     let schema = snapshot.schema;
     let leases = snapshot.operational.input.container(schema.resolve("/coeus-dhcp:leases"));
-    let leases = leases.and_then(|leases| leases.list(schema.resolve("/coeus-dhcp:leases/lease")));
     let name = |key: &Key| match key.values() {
         [Leaf::Text(name)] => Some(name.clone()),
         _ => None,
     };
-    leases.into_iter().flatten().filter_map(|(key, _)| name(key)).collect()
+    let lists = ["lease", "ipv6-lease"].map(|list| schema.resolve(&format!("/coeus-dhcp:leases/{list}")));
+    let entries = lists.into_iter().filter_map(|list| leases?.list(list)).flatten();
+    let names: BTreeSet<Text> = entries.filter_map(|(key, _)| name(key)).collect();
+    names.into_iter().collect()
 }
 
 fn host_name(snapshot: &Snapshot, uid: &Text) -> Option<String> {

@@ -71,7 +71,8 @@ impl Coe {
         let Some(vpn) = &identity.vpn else { return };
         let (path, mut build) = names.vpn_interface.entry([text(&identity.name)]);
         let ipv4 = interface.addresses.iter().any(|address| address.ip.is_ipv4());
-        let subnet_type = match (ipv4, interface.has_ipv6()) {
+        let ipv6 = interface.addresses.iter().any(|address| address.ip.is_ipv6());
+        let subnet_type = match (ipv4, ipv6) {
             (_, false) => V4_SUBNET,
             (false, true) => V6_SUBNET,
             (true, true) => V4_AND_V6_SUBNETS,

@@ -21,11 +21,16 @@ impl Renderer for Dhcp {
 
     fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
         let Key::Interface(id) = key else { return };
-        let Some(interface) = model.interface(id).filter(|interface| interface.dhcp) else { return };
+        let Some(interface) = model.interface(id) else { return };
         let Some((identity, lport, attachment)) = interface.plugged() else { return };
         let owner = Owner::new(&identity.name);
-        out.flow(attachment.dpid, flows::punt(lport, &owner));
-        if interface.relays {
+        if interface.dhcp {
+            out.flow(attachment.dpid, flows::punt(lport, &owner));
+        }
+        if interface.dhcp_v6 {
+            out.flow(attachment.dpid, flows::punt_v6(lport, &owner));
+        }
+        if interface.dhcp && interface.relays {
             out.flow(attachment.dpid, flows::punt_relayed(lport, &owner));
         }
     }

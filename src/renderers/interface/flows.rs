@@ -79,7 +79,8 @@ pub(super) struct Extras {
 impl Extras {
     pub fn of(interface: &Interface) -> Extras {
         let routed = interface.identity.as_ref().is_some_and(|identity| identity.vpn.is_some());
-        Extras { dhcp: interface.dhcp, ipv6: routed && interface.has_ipv6(), routed }
+        let dhcp = interface.dhcp || interface.dhcp_v6;
+        Extras { dhcp, ipv6: routed && interface.has_ipv6(), routed }
     }
 
     /// All there are, each at its number.

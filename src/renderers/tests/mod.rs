@@ -15,6 +15,7 @@ mod trace;
 mod underlay;
 
 use super::testing::*;
+use crate::model::{Lease, Row};
 use crate::pipeline::golden;
 use underlay::four_networks;
 
@@ -76,6 +77,44 @@ fn dhcp() {
         .with([pod("p1", "blue", 1, None), port(1, "blue:p1", 10)])
         .with([pod("p2", "blue", 1, None), port(1, "blue:p2", 11), lease("blue:p2", Some("10.11.1.3"))]);
     assert_golden("dhcp", &world, &[1]);
+}
+
+/// A pool of IPv6: p1 has no address yet, p2 was leased one, p3 has one of its own and none of the pool's business, p4 is of
+/// a namespace without a pool.
+#[test]
+fn dhcp_v6() {
+    let world = World::default()
+        .with(switch(1))
+        .with([pool("blue", "fd00:1::/64", Some("fd00:1::1"))])
+        .with([pod("p1", "blue", 1, None), port(1, "blue:p1", 10)])
+        .with([pod("p2", "blue", 1, None), port(1, "blue:p2", 11), lease("blue:p2", Some("fd00:1::3"))])
+        .with([pod("p3", "blue", 1, Some("10.11.1.10")), port(1, "blue:p3", 12)])
+        .with([pod("p4", "red", 1, Some("10.11.1.10")), port(1, "red:p4", 13)]);
+    assert_golden("dhcp-v6", &world, &[1]);
+}
+
+/// A lease of each version, and each for what is not configured.
+#[test]
+fn leases_of_both_versions_give_addresses() {
+    let both = |own: &[&str]| {
+        let row = Row::Lease(
+            "blue:p1".into(),
+            Some(Lease {
+                interface: "blue:p1".into(),
+                v4: Some("10.11.1.3".parse().unwrap()),
+                v6: Some("fd00:1::3".parse().unwrap()),
+            }),
+        );
+        let world = World::default()
+            .with(switch(1))
+            .with([pod_with("p1", "blue", 1, own), port(1, "blue:p1", 10)])
+            .with([row]);
+        let text = golden::print(&world.tables(1, "antispoof"));
+        ["10.11.1.3", "fd00:1::3"].map(|address| text.contains(&format!("src={address} ")))
+    };
+    assert_eq!(both(&[]), [true, true]);
+    assert_eq!(both(&["10.11.1.9"]), [false, true]);
+    assert_eq!(both(&["fd00:1::9"]), [true, false]);
 }
 
 /// Each kind of network: p1 and p2 on VLAN 100 of two nodes, p3 untagged, p4 on GRE.

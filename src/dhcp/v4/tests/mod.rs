@@ -49,6 +49,7 @@ impl World {
             interface: format!("blue:p{number}").into(),
             mac: mac(number),
             fixed: None,
+            fixed_v6: None,
             pools: pools.clone(),
         };
         World { ports: (1..=ports).map(port).collect(), book: Book::default(), now: 1000 }
