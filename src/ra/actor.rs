@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
 use super::frame::{self, ALL_NODES};
+use super::said::Said;
 use super::view::Names;
 use crate::datastore::Handle;
 use crate::model::gateway_mac;
@@ -28,20 +29,20 @@ pub async fn run(mut punts: mpsc::Receiver<PacketIn>, datastore: Handle, program
     loop {
         tokio::select! {
             punted = punts.recv() => match punted {
-                Some(packet) => answer(&packet, &programmers).await,
+                Some(packet) => answer(&packet, &names, &datastore, &programmers).await,
                 None => return,
             },
             _ = unasked.tick() => {
                 for link in names.links(&datastore.snapshot()) {
                     let way = vec![actions::group(broadcast_groups::local(link.elan))];
-                    send(link.dpid, ALL_NODES, link.vpn, way, &programmers).await;
+                    send(link.dpid, ALL_NODES, link.vpn, &link.said, way, &programmers).await;
                 }
             }
         }
     }
 }
 
-async fn answer(punted: &PacketIn, programmers: &Programmers) {
+async fn answer(punted: &PacketIn, names: &Names, datastore: &Handle, programmers: &Programmers) {
     let metadata = punted.packet.metadata.get(Field::Metadata).map_or(0, |field| field.value as u64);
     let tag = LportTag((metadata >> 40 & 0xf_ffff) as u32);
     let vpn = VpnId((metadata >> 1 & 0x7f_ffff) as u32);
@@ -50,17 +51,19 @@ async fn answer(punted: &PacketIn, programmers: &Programmers) {
         return;
     };
     let way = vec![actions::egress_to(tag), actions::resubmit(EGRESS_DISPATCHER)];
-    send(punted.dpid, asker, vpn, way, programmers).await;
+    let said = names.said_to(&datastore.snapshot(), tag);
+    send(punted.dpid, asker, vpn, &said, way, programmers).await;
 }
 
 async fn send(
     dpid: crate::net::Dpid,
     to: frame::Asker,
     vpn: VpnId,
+    said: &Said,
     way: Vec<Action>,
     programmers: &Programmers,
 ) {
-    let Some(frame) = frame::write(to, gateway_mac(vpn)) else {
+    let Some(frame) = frame::write(to, gateway_mac(vpn), said) else {
         warn!(switch = %dpid, "a router advertisement could not be encoded");
         return;
     };

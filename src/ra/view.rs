@@ -1,15 +1,20 @@
-//! Where advertisements are due: every ELAN of a VPN with IPv6, on every switch that has a port of it.
+//! Where advertisements are due: every ELAN of a VPN with IPv6, on every switch that has a port of it. And what they say.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::said::Said;
 use crate::datastore::{Snapshot, Store};
-use crate::net::{Dpid, ElanTag, VpnId};
-use crate::schema::{DataPath, Fields, Key, Node, Schema, SchemaId, Value};
+use crate::model::{Lookup, Network, Reader, Row};
+use crate::net::{Dpid, ElanTag, LportTag, VpnId};
+use crate::schema::{DataPath, Fields, Key, Node, Schema, SchemaId, Text, Value};
 
 /// One packet: to all ports of an ELAN on one switch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Link {
     pub dpid: Dpid,
     pub elan: ElanTag,
     pub vpn: VpnId,
+    pub said: Said,
 }
 
 /// The schema nodes that are read.
@@ -26,6 +31,8 @@ pub struct Names {
     ids: SchemaId,
     id_of: SchemaId,
     id: SchemaId,
+    lookup: Lookup,
+    reader: Reader,
 }
 
 impl Names {
@@ -46,6 +53,8 @@ impl Names {
             ids: id("/odl-l3vpn:vpn-instance-to-vpn-id"),
             id_of: id("/odl-l3vpn:vpn-instance-to-vpn-id/vpn-instance"),
             id: id("/odl-l3vpn:vpn-instance-to-vpn-id/vpn-instance/vpn-id"),
+            lookup: Lookup::new(schema),
+            reader: Reader::new(schema),
         }
     }
 
@@ -55,17 +64,29 @@ impl Names {
         let Some(places) = places.as_ref().and_then(Node::fields).and_then(|all| all.list(self.place)) else {
             return Vec::new();
         };
+        let networks = Networks::of(&self.reader, snapshot);
         let mut links = Vec::new();
         for (key, place) in places {
             let [Value::Text(name)] = key.values() else { continue };
             let Some((elan, vpn)) = self.ids(snapshot, name) else { continue };
+            let said = networks.said(name);
             let switches = place.list(self.switch).into_iter().flatten();
             links.extend(switches.filter_map(|(key, _)| match key.values() {
-                [Value::Uint(dpid)] => Some(Link { dpid: Dpid(*dpid), elan, vpn }),
+                [Value::Uint(dpid)] => Some(Link { dpid: Dpid(*dpid), elan, vpn, said: said.clone() }),
                 _ => None,
             }));
         }
         links
+    }
+
+    /// What the router says to the port with this tag.
+    pub fn said_to(&self, snapshot: &Snapshot, tag: LportTag) -> Said {
+        let interface = self.lookup.interface(snapshot, tag);
+        let found = interface.and_then(|name| self.lookup.found(&self.reader, snapshot, &name));
+        let names = found.map(|found| found.networks).unwrap_or_default();
+        let networks: Vec<Network> =
+            names.iter().filter_map(|name| self.reader.network(snapshot, name)).collect();
+        Said::of(&networks)
     }
 
     /// Tag and VPN id of an ELAN; `None` where its VPN has no IPv6.
@@ -94,5 +115,96 @@ impl Names {
         } else {
             None
         }
+    }
+}
+
+/// Networks with IPv6, and in which namespaces interfaces name them as their own.
+#[derive(Default)]
+struct Networks {
+    networks: BTreeMap<Text, Network>,
+    named: BTreeMap<Text, BTreeSet<Text>>,
+}
+
+impl Networks {
+    fn of(reader: &Reader, snapshot: &Snapshot) -> Networks {
+        let networks = reader.networks(snapshot).into_iter().filter(Network::serves_v6);
+        let networks: BTreeMap<Text, Network> =
+            networks.map(|network| (network.id.clone(), network)).collect();
+        if networks.is_empty() {
+            return Networks::default();
+        }
+        let mut named: BTreeMap<Text, BTreeSet<Text>> = BTreeMap::new();
+        for row in reader.all(snapshot) {
+            let Row::Pod(_, Some(pod)) = row else { continue };
+            let own = pod.interfaces.into_iter().filter_map(|interface| interface.network_id);
+            if let Some(namespace) = pod.namespace {
+                named.entry(namespace).or_default().extend(own.filter(|id| networks.contains_key(id)));
+            }
+        }
+        Networks { networks, named }
+    }
+
+    /// What is said to all of an ELAN: what any of its interfaces would hear. Who hears of a server that is not for him asks in
+    /// vain; who heard of none would not ask.
+    fn said(&self, elan: &Text) -> Said {
+        let namespace = elan.rsplit_once(':').map_or(&**elan, |(_, namespace)| namespace);
+        let own = [&**elan, namespace].into_iter().filter_map(|id| self.networks.get(id));
+        let named = self.named.get(namespace).into_iter().flatten();
+        Said::of(own.chain(named.filter_map(|id| self.networks.get(id))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::datastore::{Core, Edit, Transaction};
+    use crate::renderers::Engine;
+    use crate::schema::{builtin, json};
+
+    fn put(core: &mut Core, path: &str, body: &str) {
+        let path = DataPath::parse_rfc8040(builtin(), path).unwrap();
+        let node = json::parse_resource(builtin(), &path, body.as_bytes(), json::Mode::Lenient).unwrap();
+        let edits = vec![Edit::put(Store::Config, path, node)];
+        core.apply(&Transaction::new("test", edits), SystemTime::now()).unwrap();
+    }
+
+    fn put_pool(core: &mut Core, network: &str, pool: &str) {
+        let body = format!(r#"{{"network":[{{"network-id":"{network}","allocation-pool":[{{{pool}}}]}}]}}"#);
+        put(core, &format!("dhcp_allocation_pool:dhcp_allocation_pool/network={network}"), &body);
+    }
+
+    /// What is said unasked to all of an ELAN: M, O, MTU, number of prefixes.
+    fn unasked(core: &Core, elan: &str) -> (bool, bool, u16, usize) {
+        let said = Networks::of(&Reader::new(builtin()), core.snapshot()).said(&elan.into());
+        (said.managed, said.other, said.mtu, said.prefixes.len())
+    }
+
+    #[test]
+    fn all_of_an_elan_hear_what_any_of_its_interfaces_would() {
+        let engine = Engine::new(builtin(), Box::new(|_, _| {}));
+        let mut core = Core::new(Snapshot::empty(builtin()), &[], Box::new(engine), SystemTime::now());
+        let elan = "192.168.200.1:blue";
+        assert_eq!(unasked(&core, elan), (false, false, 1450, 0));
+        put_pool(&mut core, "blue", r#""subnet":"fd00:1::/64","coeus-dhcp:options":{"mtu":1400}"#);
+        assert_eq!(unasked(&core, elan), (false, true, 1400, 1));
+        assert_eq!(unasked(&core, "192.168.200.1:red"), (false, false, 1450, 0));
+        // A pool that only an interface names.
+        let stateful = |first: &str| {
+            format!(
+                r#""subnet":"fd00:{first}::/64","allocate-from":"fd00:{first}::3","allocate-to":"fd00:{first}::9""#
+            )
+        };
+        let storage = "00000000-0000-4000-8000-000000000002";
+        put_pool(&mut core, storage, &stateful("2"));
+        assert_eq!(unasked(&core, elan), (false, true, 1400, 1));
+        let uid = "00000000-0000-4000-8000-000000000001";
+        let pod = format!(
+            r#"{{"pod:pods":[{{"uid":"{uid}","name":"p1","network-NS":"blue","host-ip-address":"192.168.200.1",
+                "interface":[{{"uid":"{uid}","network-id":"{storage}"}}]}}]}}"#
+        );
+        put(&mut core, &format!("pod:coe/pods={uid}"), &pod);
+        assert_eq!(unasked(&core, elan), (true, true, 1400, 2));
     }
 }
