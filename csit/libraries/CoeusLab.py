@@ -356,6 +356,107 @@ class CoeusLab:
         return match.group(1)
 
     @keyword
+    def say_dhcp6(self, pod, kind, **fields):
+        """Sends one DHCPv6 message from the pod and returns the answer, None if there is none."""
+        import json
+        from pathlib import Path
+
+        kinds = ["SOLICIT", "ADVERTISE", "REQUEST", "CONFIRM", "RENEW", "REBIND", "REPLY", "RELEASE", "DECLINE", "RECONFIGURE",
+                 "INFORMATION-REQUEST"]
+        asked = {"kind": kinds.index(kind) + 1, **fields}
+        script = Path(__file__).with_name("dhcp6_say.py")
+        self.link_local(self.pods[pod])
+        said = self.pods[pod].inside("python3", str(script), json.dumps(asked), timeout=30)
+        logger.info(f"{asked} -> {said}")
+        answer = json.loads(said)
+        if answer:
+            answer["kind"] = kinds[answer["kind"] - 1]
+        return answer
+
+    def link_local(self, target):
+        """Waits until the pod's kernel has found nobody else with its link-local address: no client can send before."""
+        said = lambda: target.inside("ip", "-6", "address", "show", "dev", "eth0", "scope", "link")  # noqa: E731
+        wait_until("a link-local address", lambda: "inet6" in said() and "tentative" not in said(), 20)
+
+    def dhclient_v6(self, target, *more):
+        """ISC dhclient for DHCPv6, with a lease file of its own that lasts as long as the pod."""
+        import subprocess
+        import tempfile
+
+        self.link_local(target)
+        if not hasattr(target, "dhclient_v6"):
+            target.dhclient_v6 = tempfile.mkdtemp(prefix="dhclient6-", dir=self.lab.dir)
+        place = target.dhclient_v6
+        log = open(f"{place}/log", "w+")
+        client = subprocess.Popen(
+            ["ip", "netns", "exec", target.namespace, "dhclient", "-6", "-d", "-v", "-sf", "/bin/true", "-lf", f"{place}/leases",
+             "-pf", f"{place}/pid", "-cf", "/dev/null", *more, "eth0"],
+            stdout=log, stderr=subprocess.STDOUT,
+        )
+        return client, lambda: open(log.name).read(), f"{place}/leases"
+
+    @keyword
+    def lease_of_dhclient_v6(self, pod):
+        """Runs it until it is bound and kills it, so that it releases nothing. Returns address, what it said and its lease file."""
+        client, text, leases = self.dhclient_v6(self.pods[pod])
+        try:
+            wait_until("a DHCPv6 lease of dhclient", lambda: "Bound to lease" in text(), 40)
+        finally:
+            client.kill()
+            client.wait(timeout=10)
+            logger.info(text())
+        said = open(leases).read()
+        return {"address": re.findall(r"iaaddr (\S+)", said)[-1], "said": text(), "leases": said}
+
+    @keyword
+    def renew_and_release_v6(self, pod, prefix=64):
+        """Keeps dhclient running with the address that it got until it has renewed it, then lets it release. Returns the address."""
+        target = self.pods[pod]
+        client, text, leases = self.dhclient_v6(target)
+        try:
+            wait_until("a DHCPv6 lease of dhclient", lambda: "Bound to lease" in text(), 40)
+            address = re.findall(r"iaaddr (\S+)", open(leases).read())[-1]
+            target.inside("ip", "address", "replace", f"{address}/{prefix}", "dev", "eth0")
+            wait_until("a renewed lease", lambda: "RCV: Reply" in text().partition("XMT: Renew")[2], 40)
+        finally:
+            client.kill()
+            client.wait(timeout=10)
+            logger.info(text())
+        client, text, _ = self.dhclient_v6(target, "-r")
+        try:
+            # It sends once, and does not wait for the answer.
+            wait_until("the release", lambda: "XMT: Release on" in text(), 20)
+        finally:
+            client.kill()
+            client.wait(timeout=10)
+            logger.info(text())
+        return address
+
+    @keyword
+    def lease_of_dhcpcd_v6(self, pod):
+        """Runs dhcpcd once in the pod: it asks for a router, and for an address if that one says so. Returns what it said."""
+        target = self.pods[pod]
+        result = target.inside(
+            "unshare", "-m", "sh", "-c", "mount -t tmpfs none /var/lib/dhcpcd && echo 'slaac hwaddr' > /var/lib/dhcpcd/conf && "
+            "timeout 40 dhcpcd -6 -1 -B -d --waitip 6 -f /var/lib/dhcpcd/conf --script /bin/true --nohook resolv.conf eth0 2>&1",
+            timeout=60, check=False)
+        logger.info(result)
+        return result
+
+    @keyword
+    def addresses_v6(self, pod):
+        """The global IPv6 addresses of the pod's interface."""
+        return re.findall(r"inet6 (\S+)/", self.pods[pod].inside("ip", "-6", "address", "show", "dev", "eth0", "scope", "global"))
+
+    @keyword
+    def routes_v6(self, pod):
+        return self.pods[pod].inside("ip", "-6", "route", "show", "dev", "eth0")
+
+    @keyword
+    def add_address_v6(self, pod, address):
+        self.pods[pod].inside("ip", "address", "replace", address, "dev", "eth0")
+
+    @keyword
     def renew_and_release(self, pod):
         """Keeps udhcpc running: it binds, renews on SIGUSR1, releases on SIGUSR2. Returns what it said."""
         import signal
