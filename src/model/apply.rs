@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use ipnetwork::IpNetwork;
 use smallvec::SmallVec;
 
 use super::claims::{Claim, Claims};
@@ -39,6 +40,8 @@ pub struct Model {
     pub(super) ports_by_number: BTreeMap<(Text, OfPort), Members<Text>>,
     /// Interfaces written by hand, by the parent that they name.
     pub(super) hand_made_on: BTreeMap<Text, BTreeSet<Text>>,
+    /// Interfaces written by hand, by the prefixes that they ask to be routed to them.
+    pub(super) routes: BTreeMap<IpNetwork, BTreeSet<InterfaceId>>,
     /// VNIs that are asked for by hand.
     pub(super) vnis: BTreeSet<VniClaim>,
     /// Route distinguishers that are asked for by hand, and the VPNs that do.
@@ -144,7 +147,10 @@ impl Model {
         if let Some(parent) = parent(self.hand_made.get(name)) {
             self.hand_made_on.entry(parent).or_default().insert(name.clone());
         }
-        work.dirty.insert(InterfaceId::hand_made(name));
+        let id = InterfaceId::hand_made(name);
+        let after = self.hand_made.get(name).cloned();
+        self.index_routes(&id, before.as_ref(), after.as_ref());
+        work.dirty.insert(id);
     }
 
     fn put_node(&mut self, uid: &Text, row: Option<K8sNode>, work: &mut Work) {

@@ -7,7 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 use std::net::IpAddr;
 
+use ipnetwork::IpNetwork;
+
 use super::interface::InterfaceId;
+use super::netvirt::is_host;
 use crate::net::{Dpid, MacAddr};
 use crate::schema::Text;
 
@@ -18,10 +21,23 @@ pub enum Claim {
     Name(Text),
     /// An address within a VPN.
     Address(Text, IpAddr),
+    /// A prefix of more than one address within a VPN; see [`Claim::destination`].
+    Route(Text, IpNetwork),
     /// A MAC address within an ELAN.
     Mac(Text, MacAddr),
     /// An OpenFlow port of a switch.
     Port(Dpid, u32),
+}
+
+impl Claim {
+    /// What is routed in a VPN: one address, whether it is an interface's own or behind it, or a whole prefix.
+    pub fn destination(vpn: &Text, prefix: IpNetwork) -> Claim {
+        if is_host(prefix) {
+            Claim::Address(vpn.clone(), prefix.ip())
+        } else {
+            Claim::Route(vpn.clone(), prefix)
+        }
+    }
 }
 
 /// Who claims, and how strongly: what is configured comes before what was leased.

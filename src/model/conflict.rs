@@ -271,6 +271,7 @@ impl Conflict {
         let what = match claim {
             Claim::Name(name) => format!("interface name {name} is in use"),
             Claim::Address(vpn, address) => format!("address {address} is in use in namespace {vpn}"),
+            Claim::Route(vpn, prefix) => format!("prefix {prefix} is in use in VPN {vpn}"),
             Claim::Mac(elan, mac) => format!("port-mac-address {mac} is in use in ELAN {elan}"),
             Claim::Port(switch, port) => format!("port {port} of switch {switch} is in use"),
         };

@@ -4,7 +4,8 @@
 //! gets one from the pool, as if it had not asked (such a configuration is refused before it gets here).
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+
+use ipnetwork::IpNetwork;
 
 use super::apply::{Model, Work, remove_from, replace};
 use super::claims::Claim;
@@ -257,10 +258,10 @@ impl Model {
         all.filter(|name| &***name != vpn).collect()
     }
 
-    /// Whether a VPN that imports the routes of `from` sees this address there: not where it has the address itself, or
+    /// Whether a VPN that imports the routes of `from` sees this destination there: not where it has the same itself, or
     /// imports it from a VPN that comes before.
-    pub fn sees(&self, importer: &str, from: &str, address: IpAddr) -> bool {
-        let owner = |vpn: &str| self.claims.owner(&Claim::Address(vpn.into(), address));
+    pub fn sees(&self, importer: &str, from: &str, destination: IpNetwork) -> bool {
+        let owner = |vpn: &str| self.claims.owner(&Claim::destination(&vpn.into(), destination));
         if owner(importer).is_some() {
             return false;
         }
@@ -282,12 +283,12 @@ impl Model {
         work.touched.vpns.extend(more);
     }
 
-    /// An address has another owner in a VPN: who exchanges routes with it may see another interface there.
-    pub(super) fn touch_leaks(&self, vpn: &Text, address: IpAddr, work: &mut Work) {
+    /// A destination has another owner in a VPN: who exchanges routes with it may see another interface there.
+    pub(super) fn touch_leaks(&self, vpn: &Text, destination: IpNetwork, work: &mut Work) {
         let importers = self.importers(vpn);
         let seen = importers.iter().flat_map(|importer| self.exporters(importer));
         for other in seen.chain(self.exporters(vpn)) {
-            let owner = self.claims.owner(&Claim::Address(other.clone(), address));
+            let owner = self.claims.owner(&Claim::destination(other, destination));
             work.touched.interfaces.extend(owner.cloned());
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
+use super::routes::Route;
 use super::rows::LINK_LOCAL_GATEWAY;
 use super::status::Reason;
 use super::underlay::Segment;
@@ -47,6 +48,8 @@ pub struct Interface {
     pub attachment: Option<Attachment>,
     /// The addresses others reach it at, in the order of the configuration; those that somebody else has are missing.
     pub addresses: Box<[Address]>,
+    /// Prefixes behind it, those that somebody else has missing.
+    pub routes: Box<[Route]>,
     /// An IPv4 allocation pool applies: its DHCP requests are answered.
     pub dhcp: bool,
     /// The same of IPv6: routers are advertised to it, and its link-local address is its own, before it has another one.

@@ -87,8 +87,7 @@ impl Model {
             vpn.outside.remove(&after.id);
         }
         let Some((identity, _, attachment)) = after.plugged() else { return };
-        let covered = |ip: IpAddr| self.is_covered(attachment.dpid, ip);
-        let is_outside = after.addresses.iter().any(|address| !covered(address.ip));
+        let is_outside = after.destinations().any(|way| !self.is_all_covered(attachment.dpid, way));
         let name = identity.vpn.as_ref().filter(|_| is_outside);
         if let Some(vpn) = name.and_then(|name| self.vpns.get_mut(name)) {
             vpn.outside.insert(after.id.clone());

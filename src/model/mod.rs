@@ -23,6 +23,7 @@ mod pools;
 mod prefixes;
 mod read;
 mod resolve;
+mod routes;
 mod rows;
 mod spans;
 mod status;
@@ -41,9 +42,10 @@ pub use lookup::{Found, Lookup};
 pub use names::identity;
 pub use pools::{AllocationPool, Network, PoolFault, PoolOptions, Reservation, ReservedFor, Times, number};
 pub use read::{PHYSICAL_NETWORK, Reader};
+pub use routes::Route;
 pub use rows::{
     Beyond, Bridge, ElanInstance, HandMade, K8sNode, LINK_LOCAL_GATEWAY, Lease, NetworkType, Pod,
-    PodInterface, Port, PortId, Row, VpnInstance, WantedAddress,
+    PodInterface, Port, PortId, Row, VpnInstance, WantedAddress, WantedRoute,
 };
 pub use spans::{
     CHUNK_BITS, Chunk, Elan, SHARES, Switch, TunnelKind, TunnelPort, Vpn, gateway_mac, share_of,

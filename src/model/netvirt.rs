@@ -8,14 +8,15 @@ use ipnetwork::IpNetwork;
 
 use super::names::identity;
 use super::read::{entries, key_text, text_key, unicast};
-use super::rows::{ElanInstance, HandMade, NetworkType, VpnInstance, WantedAddress};
+use super::rows::{ElanInstance, HandMade, NetworkType, VpnInstance, WantedAddress, WantedRoute, routable};
 use super::underlay::Segment;
 use crate::datastore::Snapshot;
 use crate::net::Vni;
 use crate::schema::{Fields, IdentityId, Schema, SchemaId, Text, Value};
 
-/// `adjacency_type`: primary-adjacency. Source: odl-l3vpn.
+/// `adjacency_type`. Source: odl-l3vpn.
 const PRIMARY_ADJACENCY: i32 = 0;
+const EXTRA_ROUTE: i32 = 2;
 /// `vrfRTType`. Source: l3vpn.
 const EXPORT: i32 = 0;
 const IMPORT: i32 = 1;
@@ -42,6 +43,7 @@ pub struct NetvirtNames {
     adjacency: SchemaId,
     adjacency_type: SchemaId,
     mac_address: SchemaId,
+    next_hop_ip_list: SchemaId,
     subnet_gateway_ip: SchemaId,
     pub elan_instances: SchemaId,
     pub elan_instance: SchemaId,
@@ -103,6 +105,7 @@ impl NetvirtNames {
             adjacency: adjacency(""),
             adjacency_type: adjacency("/adjacency_type"),
             mac_address: adjacency("/mac_address"),
+            next_hop_ip_list: adjacency("/next-hop-ip-list"),
             subnet_gateway_ip: adjacency("/subnet_gateway_ip"),
             elan_instances: id("/elan:elan-instances"),
             elan_instance: id("/elan:elan-instances/elan-instance"),
@@ -158,21 +161,46 @@ impl NetvirtNames {
         if let Some(vpn) = &vpn {
             row.vpns = entries(vpn, self.vpn_instance_names).map(|(name, _)| name).collect();
             row.vpns.sort();
-            for (prefix, entry) in entries(vpn, self.adjacency) {
-                if entry.leaf(self.adjacency_type).is_some_and(|kind| *kind != Value::Enum(PRIMARY_ADJACENCY))
-                {
-                    continue;
-                }
-                row.mac = row.mac.or_else(|| entry.text(self.mac_address).and_then(unicast));
-                let gateway = entry.text(self.subnet_gateway_ip).and_then(|text| text.parse().ok());
-                let Some(ip) = host_of(&prefix) else { continue };
-                row.addresses.retain(|known| known.ip != ip);
-                row.addresses.push(WantedAddress { ip, gateway });
+            for (text, entry) in entries(vpn, self.adjacency) {
+                self.adjacency(&text, entry, &mut row);
             }
         }
         row.addresses.sort_by_key(|address| address.ip);
         row.addresses.dedup_by_key(|address| address.ip);
+        let HandMade { addresses, routes, .. } = &mut row;
+        routes.sort_by_key(|route| route.prefix);
+        routes.dedup_by_key(|route| route.prefix);
+        routes.retain(|route| !addresses.iter().any(|own| route.prefix == IpNetwork::from(own.ip)));
+        row.bad_adjacencies.sort();
         Some(row)
+    }
+
+    /// An address of its own, or a route. netvirt's default is a route; an address that is led nowhere else is taken as the
+    /// interface's own all the same, as long as nothing is said.
+    fn adjacency(&self, text: &Text, entry: &Fields, row: &mut HandMade) {
+        let mac = || entry.text(self.mac_address).and_then(unicast);
+        let next_hops = entry.leaf_list(self.next_hop_ip_list).filter_map(Value::as_text);
+        let next_hops: Vec<&str> = next_hops.collect();
+        let prefix = whole_prefix(text);
+        let host = prefix.filter(|prefix| is_host(*prefix)).map(|prefix| prefix.ip());
+        let is_primary = match entry.leaf(self.adjacency_type) {
+            Some(Value::Enum(PRIMARY_ADJACENCY)) => true,
+            Some(Value::Enum(EXTRA_ROUTE)) => false,
+            Some(_) => return,
+            None => host.is_some() && next_hops.is_empty(),
+        };
+        if is_primary {
+            row.mac = row.mac.or_else(mac);
+            let gateway = entry.text(self.subnet_gateway_ip).and_then(|text| text.parse().ok());
+            let Some(ip) = host else { return row.bad_adjacencies.push(text.clone()) };
+            row.addresses.retain(|known| known.ip != ip);
+            return row.addresses.push(WantedAddress { ip, gateway });
+        }
+        let next_hops: Option<Vec<IpAddr>> = next_hops.iter().map(|text| text.parse().ok()).collect();
+        match prefix.filter(|prefix| routable(*prefix)).zip(next_hops) {
+            Some((prefix, next_hops)) => row.routes.push(WantedRoute { prefix, next_hops, mac: mac() }),
+            None => row.bad_adjacencies.push(text.clone()),
+        }
     }
 
     /// The ELAN of that name, as it was written.
@@ -249,11 +277,13 @@ fn vni(fields: &Fields, leaf: SchemaId) -> Option<Vni> {
     u32::try_from(number).ok().map(Vni)
 }
 
-/// The address of an adjacency: written alone, or as a prefix of all its bits.
-fn host_of(text: &str) -> Option<IpAddr> {
-    match text.parse::<IpNetwork>().ok()? {
-        IpNetwork::V4(prefix) if prefix.prefix() == 32 => Some(prefix.ip().into()),
-        IpNetwork::V6(prefix) if prefix.prefix() == 128 => Some(prefix.ip().into()),
-        _ => None,
-    }
+/// The prefix of an adjacency, its host bits cleared. An address alone is one of all its bits.
+fn whole_prefix(text: &str) -> Option<IpNetwork> {
+    let prefix: IpNetwork = text.parse().ok()?;
+    IpNetwork::new(prefix.network(), prefix.prefix()).ok()
+}
+
+/// Whether it is one address.
+pub(super) fn is_host(prefix: IpNetwork) -> bool {
+    prefix.prefix() == if prefix.is_ipv4() { 32 } else { 128 }
 }

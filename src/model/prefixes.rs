@@ -36,6 +36,12 @@ impl Prefixes {
         within.chain(around).flat_map(|(_, nodes)| nodes)
     }
 
+    /// The node whose prefix holds all of this one.
+    pub fn holder(&self, prefix: IpNetwork) -> Option<&Text> {
+        let around = (0..=prefix.prefix()).rev().filter_map(|length| self.nodes.get(&cut(prefix, length)?));
+        around.flatten().next()
+    }
+
     fn at(&self, address: IpAddr) -> impl Iterator<Item = Dpid> {
         self.switches.get(&address).into_iter().flatten().copied()
     }
@@ -50,6 +56,13 @@ impl Model {
     /// Whether the route to a switch leads to this address there.
     pub fn is_covered(&self, dpid: Dpid, address: IpAddr) -> bool {
         self.prefix(dpid).is_some_and(|prefix| prefix.contains(address))
+    }
+
+    /// Whether the route to a switch leads to all of a prefix there.
+    pub fn is_all_covered(&self, dpid: Dpid, destination: IpNetwork) -> bool {
+        let holds =
+            |prefix: IpNetwork| prefix.prefix() <= destination.prefix() && prefix.contains(destination.ip());
+        self.prefix(dpid).is_some_and(holds)
     }
 
     /// Why a switch has no prefix although its node has a `pod-cidr`.
@@ -68,6 +81,7 @@ impl Model {
             return;
         }
         for prefix in [was, is].into_iter().flatten() {
+            self.mark_routes_in(prefix, work);
             let neighbours = self.prefixes.overlapping(prefix).filter_map(|uid| self.nodes.get(uid));
             work.dirty_endpoints.extend(neighbours.flat_map(K8sNode::addresses));
         }

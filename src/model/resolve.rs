@@ -118,12 +118,16 @@ impl Model {
 
     /// A pod that has a gateway's address takes its place, and that of an address seen from another VPN.
     fn touch_address(&self, claim: &Claim, work: &mut Work) {
-        if let Claim::Address(vpn, address) = claim {
-            let gateway = (vpn.clone(), *address);
-            if self.gateways.contains_key(&gateway) {
-                work.touched.gateways.insert(gateway);
+        match claim {
+            Claim::Address(vpn, address) => {
+                let gateway = (vpn.clone(), *address);
+                if self.gateways.contains_key(&gateway) {
+                    work.touched.gateways.insert(gateway);
+                }
+                self.touch_leaks(vpn, IpNetwork::from(*address), work);
             }
-            self.touch_leaks(vpn, *address, work);
+            Claim::Route(vpn, prefix) => self.touch_leaks(vpn, *prefix, work),
+            Claim::Name(_) | Claim::Mac(..) | Claim::Port(..) => {}
         }
     }
 
@@ -183,6 +187,9 @@ impl Model {
             interface.pending.push(Reason::NoAddress);
         }
         interface.addresses = addresses.into();
+        if let Some(vpn) = &vpn {
+            self.draft_routes(&mut interface, &mut claims, vpn, wanted);
+        }
         let segment = wanted.segment.clone();
         interface.identity = Some(Identity { name, elan, vpn, segment, lport });
         Draft { interface, claims }
@@ -321,11 +328,17 @@ impl Model {
                 Claim::Address(vpn, address) => {
                     let others = interface.addresses.iter().filter(|own| own.ip != *address);
                     interface.addresses = others.cloned().collect();
+                    interface.quit_route(IpNetwork::from(*address));
                     interface.pending.push(Reason::AddressTaken {
                         address: *address,
                         owner,
                         vpn: vpn.clone(),
                     });
+                }
+                Claim::Route(vpn, prefix) => {
+                    interface.quit_route(*prefix);
+                    let (prefix, vpn) = (*prefix, vpn.clone());
+                    interface.pending.push(Reason::RouteTaken { prefix, owner, vpn });
                 }
             }
         }
@@ -366,6 +379,7 @@ impl Interface {
             identity: None,
             attachment: None,
             addresses: Box::default(),
+            routes: Box::default(),
             dhcp: false,
             dhcp_v6: false,
             relays: false,

@@ -125,6 +125,21 @@ pub struct HandMade {
     /// Of the only static MAC entry, else of the first primary adjacency that has one.
     pub mac: Option<MacAddr>,
     pub addresses: Vec<WantedAddress>,
+    /// Adjacencies that are no addresses of its own: extra routes.
+    pub routes: Vec<WantedRoute>,
+    /// `ip_address` of adjacencies that is no address, nor a prefix that could be routed.
+    pub bad_adjacencies: Vec<Text>,
+}
+
+/// A prefix behind an interface: an adjacency that is an extra route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedRoute {
+    /// Its host bits are cleared.
+    pub prefix: IpNetwork,
+    /// `next-hop-ip-list`: addresses of the interface. Empty: its port, whatever it is called.
+    pub next_hops: Vec<IpAddr>,
+    /// `mac_address`.
+    pub mac: Option<MacAddr>,
 }
 
 /// An address that an interface is configured with.
@@ -208,6 +223,18 @@ pub fn usable(address: IpAddr) -> bool {
             let other = address.is_unspecified() || address.is_loopback() || address.is_multicast();
             !other && !address.is_unicast_link_local() && address.to_ipv4_mapped().is_none()
         }
+    }
+}
+
+/// Whether addresses of this prefix may be behind an interface: no prefix of loopback, multicast, link-local or reserved
+/// addresses. The prefix of no bits is the default route.
+pub fn routable(prefix: IpNetwork) -> bool {
+    match prefix {
+        // 0.0.0.0/1 is half of all; 0/8 is nobody's.
+        IpNetwork::V4(prefix) => {
+            usable_v4(prefix.ip()) || (prefix.ip().octets()[0] == 0 && prefix.prefix() < 8)
+        }
+        IpNetwork::V6(prefix) => prefix.prefix() == 0 || usable(prefix.ip().into()),
     }
 }
 

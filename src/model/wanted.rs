@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::claims::Claim;
-use super::rows::{HandMade, Pod, PodInterface, WantedAddress, usable};
+use super::rows::{HandMade, Pod, PodInterface, WantedAddress, WantedRoute, usable};
 use super::status::Reason;
 use super::underlay::Segment;
 use crate::net::MacAddr;
@@ -22,6 +22,7 @@ pub(super) struct Wanted {
     /// What is written in place of a MAC address.
     pub bad_mac: Option<Text>,
     pub addresses: Vec<WantedAddress>,
+    pub routes: Vec<WantedRoute>,
     pub network_id: Option<Text>,
     pub segment: Segment,
     /// The port that carries it, where it is not the one with its name as `iface-id`.
@@ -44,6 +45,7 @@ impl Wanted {
             mac: pod.mac.filter(|_| primary),
             bad_mac: pod.bad_mac.clone().filter(|_| primary),
             addresses: row.addresses.iter().map(address).collect(),
+            routes: Vec::new(),
             network_id: row.network_id.clone(),
             segment: Segment::of(row),
             port: None,
@@ -63,6 +65,8 @@ impl Wanted {
         if row.is_disabled {
             pending.push(Reason::Disabled);
         }
+        let several = (row.vpns.len() > 1).then_some(Reason::SeveralVpns).into_iter();
+        let bad = row.bad_adjacencies.iter().cloned().map(Reason::BadAdjacency);
         Wanted {
             name: if pending.is_empty() { Ok(row.name.clone()) } else { Err(pending) },
             elan: row.elan.clone(),
@@ -71,10 +75,11 @@ impl Wanted {
             mac: row.mac,
             bad_mac: None,
             addresses: row.addresses.clone(),
+            routes: row.routes.clone(),
             network_id: None,
             segment: Segment::default(),
             port: row.parent.clone(),
-            pending: if row.vpns.len() > 1 { vec![Reason::SeveralVpns] } else { Vec::new() },
+            pending: several.chain(bad).collect(),
         }
     }
 
@@ -85,6 +90,7 @@ impl Wanted {
         if let Some(vpn) = &self.vpn {
             let addresses = self.addresses.iter().filter(|address| usable(address.ip));
             claims.extend(addresses.map(|address| Claim::Address(vpn.clone(), address.ip)));
+            claims.extend(self.routes.iter().map(|route| Claim::destination(vpn, route.prefix)));
         }
         if let (Some(elan), Some(mac)) = (&self.elan, self.mac) {
             claims.push(Claim::Mac(elan.clone(), mac));

@@ -118,11 +118,22 @@ pub fn ip_host(address: IpAddr) -> [MatchField; 2] {
 }
 
 /// All destination addresses of a prefix.
-pub fn ip_prefix(prefix: IpNetwork) -> [MatchField; 2] {
-    match prefix {
-        IpNetwork::V4(prefix) => [ipv4(), ipv4_masked(Field::Ipv4Dst, prefix)],
-        IpNetwork::V6(prefix) => [ipv6(), ipv6_masked(Field::Ipv6Dst, prefix)],
-    }
+pub fn ip_prefix(prefix: IpNetwork) -> Vec<MatchField> {
+    address_in(prefix, Field::Ipv4Dst, Field::Ipv6Dst)
+}
+
+/// All source addresses of a prefix.
+pub fn ip_src_prefix(prefix: IpNetwork) -> Vec<MatchField> {
+    address_in(prefix, Field::Ipv4Src, Field::Ipv6Src)
+}
+
+/// The version alone where the prefix has no bits: a switch forgets a condition that says nothing.
+fn address_in(prefix: IpNetwork, v4: Field, v6: Field) -> Vec<MatchField> {
+    let (version, within) = match prefix {
+        IpNetwork::V4(prefix) => (ipv4(), ipv4_masked(v4, prefix)),
+        IpNetwork::V6(prefix) => (ipv6(), ipv6_masked(v6, prefix)),
+    };
+    if prefix.prefix() == 0 { vec![version] } else { vec![version, within] }
 }
 
 fn ipv4_masked(field: Field, prefix: Ipv4Network) -> MatchField {

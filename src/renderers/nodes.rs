@@ -141,6 +141,12 @@ impl Build {
         self
     }
 
+    /// With all that the other one has.
+    pub fn with(mut self, other: Build) -> Build {
+        self.children.extend(other.children);
+        self
+    }
+
     pub fn container(self, container: SchemaId, content: Build) -> Build {
         self.child((container, content.node()))
     }

@@ -2,12 +2,14 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use ipnetwork::IpNetwork;
+
 use super::classes::Class;
 use crate::net::{LportTag, MacAddr};
 use crate::pipeline::actions::resubmit;
 use crate::pipeline::matches::{
     any_nd, arp, arp_request, arp_sha, arp_spa, dhcp_request, eth_dst_masked, eth_src, eth_type, icmpv6,
-    ipv4, ipv4_src, ipv6, ipv6_src, ipv6_src_link_local, lport, nd_sll, nd_target, nd_tll,
+    ip_src_prefix, ipv4, ipv4_src, ipv6, ipv6_src, ipv6_src_link_local, lport, nd_sll, nd_target, nd_tll,
     neighbour_advertisement, neighbour_solicitation, udp_to, udp_v6_to,
 };
 use crate::pipeline::{
@@ -23,6 +25,10 @@ const FORBIDDEN_PLACE: u16 = 102;
 const OWN: u16 = 20;
 /// The rest of a protocol, by class: below [`OWN`].
 const FOREIGN: u16 = 10;
+/// Link-local addresses that are not its own: beats [`BEHIND`], which may hold all addresses.
+const LINK_LOCAL: u16 = 7;
+/// IPv6 from behind a port: below what neighbour messages must tell.
+const BEHIND: u16 = 6;
 /// The rest of the rest.
 const OTHER: u16 = 5;
 /// Frames of other protocols than IP, whose only source is the MAC address.
@@ -110,7 +116,7 @@ pub(super) fn of_switch() -> Vec<Flow> {
     flows.push(last(OTHER, vec![arp()], Class::ArpSender));
     flows.push(last(OTHER, vec![ipv4()], Class::Ipv4Source));
     flows.push(last(FOREIGN, neighbour_advertisement().to_vec(), Class::NdSender));
-    flows.push(last(OTHER + 1, ipv6_src_link_local().to_vec(), Class::LinkLocal));
+    flows.push(last(LINK_LOCAL, ipv6_src_link_local().to_vec(), Class::LinkLocal));
     flows.push(last(OTHER, vec![ipv6()], Class::Ipv6Source));
     let other = Flow::table(ANTISPOOF_ADDRESS).priority(NO_ADDRESS);
     flows.push(other.then([resubmit(LPORT_DISPATCHER)]).owned_by(&shared));
@@ -154,6 +160,17 @@ pub(super) fn of_address(port: LportTag, address: IpAddr, owner: &Owned) -> Vec<
             vec![own(OWN, told.collect()), own(FOREIGN - 1, vec![ipv6(), ipv6_src(address)])]
         }
     }
+}
+
+/// What one port may send from behind it. It is routed there, so nobody asks for an address of it but one that stands alone.
+pub(super) fn of_route(port: LportTag, prefix: IpNetwork, owner: &Owned) -> Vec<Flow> {
+    let bits = if prefix.is_ipv4() { 32 } else { 128 };
+    if prefix.prefix() == bits {
+        return of_address(port, prefix.ip(), owner);
+    }
+    let priority = if prefix.is_ipv4() { OWN } else { BEHIND };
+    let from = Flow::table(ANTISPOOF_ADDRESS).priority(priority).matching([lport(port)]);
+    vec![from.matching(ip_src_prefix(prefix)).then([resubmit(LPORT_DISPATCHER)]).owned_by(owner)]
 }
 
 /// What is switched only and has no addresses that anybody knows: its MAC address is all that can be held against it.

@@ -53,6 +53,9 @@ fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
     for address in interface.addresses.iter().map(|address| address.ip).chain(link_local) {
         own.extend(flows::of_address(lport, address, &owner));
     }
+    for route in &interface.routes {
+        own.extend(flows::of_route(lport, route.prefix, &owner));
+    }
     if any_address {
         own.extend(flows::of_any_address(lport, &owner));
     }

@@ -19,6 +19,7 @@ pub(super) struct Names {
     reason: SchemaId,
     address: SchemaId,
     secondary_address: SchemaId,
+    route: SchemaId,
     mac_address: SchemaId,
     gateway: SchemaId,
     gateway_source: SchemaId,
@@ -41,6 +42,7 @@ impl Names {
             reason: id("reason"),
             address: id("address"),
             secondary_address: id("secondary-address"),
+            route: id("route"),
             mac_address: id("mac-address"),
             gateway: id("gateway"),
             gateway_source: id("gateway-source"),
@@ -72,7 +74,8 @@ impl Names {
             .leaf(self.state, Value::Enum(state))
             .leaf_list(self.reason, reasons.map(|reason| Value::text(reason.to_string())))
             .leaf_if(self.address, interface.first_address().map(text))
-            .leaf_list(self.secondary_address, interface.addresses.iter().skip(1).map(text));
+            .leaf_list(self.secondary_address, interface.addresses.iter().skip(1).map(text))
+            .leaf_list(self.route, interface.routes.iter().map(|route| Value::Text(route.text.clone())));
         if let Some(first) = interface.first_address()
             && let Some(gateway) = first.gateway
         {

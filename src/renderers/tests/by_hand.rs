@@ -32,7 +32,7 @@ fn switch(number: u64) -> String {
     )
 }
 
-fn world() -> Mini {
+pub fn world() -> Mini {
     let mut mini = Mini::new();
     let nodes = format!(
         r#"{{"network-topology:topology":[{{"topology-id":"ovsdb:1","node":[{},{}]}}]}}"#,
@@ -44,7 +44,7 @@ fn world() -> Mini {
 }
 
 /// The three parts of an interface, as netvirt's users write them.
-fn put_interface(mini: &mut Mini, name: &str, port: &str, elan: &str, vpn: &str, address: &str) {
+pub fn put_interface(mini: &mut Mini, name: &str, port: &str, elan: &str, vpn: &str, address: &str) {
     let ietf = format!(
         r#"{{"ietf-interfaces:interface":[{{"name":"{name}","type":"iana-if-type:l2vlan","enabled":true,
         "odl-interface:l2vlan-mode":"trunk","odl-interface:parent-interface":"{port}"}}]}}"#
@@ -77,12 +77,12 @@ fn vpn(name: &str, rd: &str, imports: &str, exports: &str) -> String {
     )
 }
 
-fn put_vpn(mini: &mut Mini, name: &str, rd: &str, imports: &str, exports: &str) {
+pub fn put_vpn(mini: &mut Mini, name: &str, rd: &str, imports: &str, exports: &str) {
     let path = format!("l3vpn:vpn-instances/vpn-instance={name}");
     mini.put(Config, &path, &vpn(name, rd, imports, exports)).unwrap();
 }
 
-fn put_elan(mini: &mut Mini, name: &str, vni: u32) {
+pub fn put_elan(mini: &mut Mini, name: &str, vni: u32) {
     let body = format!(
         r#"{{"elan:elan-instance":[{{"elan-instance-name":"{name}","segmentation-id":{vni},"segment-type":"elan:segment-type-vxlan"}}]}}"#
     );
@@ -103,7 +103,7 @@ fn corp_and_lab(exchange: bool) -> Mini {
     mini
 }
 
-fn tables(mini: &Mini, switch: u64) -> SwitchTables {
+pub fn tables(mini: &Mini, switch: u64) -> SwitchTables {
     mini.engine.desired().remove(&Dpid(switch)).unwrap_or_default()
 }
 

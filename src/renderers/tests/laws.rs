@@ -11,7 +11,7 @@ use super::super::rendered::AtPlace;
 use super::super::testing::*;
 use crate::model::{
     ElanInstance, HandMade, Model, NetworkType, POOL_VNIS, Pool, Port, Row, VpnInstance, WantedAddress,
-    uplink_lport_key,
+    WantedRoute, uplink_lport_key,
 };
 use crate::net::{Dpid, OfPort, Vni, VpnId};
 use crate::pipeline::{Action, FIB, Metadata, SwitchTables, golden};
@@ -158,8 +158,8 @@ fn any_hand_made() -> impl Strategy<Value = Row> {
     let parent =
         prop::option::of((namespace(), self::name()).prop_map(|(ns, name)| format!("veth-{ns}:{name}")));
     let mac_of = prop::option::of(9_u32..13);
-    (name, elan, vpns, parent, addresses(), mac_of, any::<[bool; 4]>()).prop_map(
-        |(name, elan, vpns, parent, addresses, mac_of, [there, exists, enabled, routed])| {
+    (name, elan, vpns, parent, addresses(), routes(), mac_of, any::<[bool; 4]>()).prop_map(
+        |(name, elan, vpns, parent, addresses, routes, mac_of, [there, exists, enabled, routed])| {
             let gateway = routed.then(|| "10.0.0.254".parse().unwrap());
             let address = |ip: &IpAddr| WantedAddress { ip: *ip, gateway };
             let row = HandMade {
@@ -171,10 +171,37 @@ fn any_hand_made() -> impl Strategy<Value = Row> {
                 vpns: vpns.into_iter().map(Into::into).collect(),
                 mac: mac_of.map(|ofport| mac(9, ofport)),
                 addresses: addresses.iter().map(address).collect(),
+                routes,
+                bad_adjacencies: Vec::new(),
             };
             Row::HandMade(name.into(), (there || exists).then_some(row))
         },
     )
+}
+
+const BEHIND: [&str; 9] = [
+    "0.0.0.0/0",
+    "10.0.0.0/8",
+    "10.0.0.0/28",
+    "10.0.0.11/32",
+    "10.0.1.0/24",
+    "::/0",
+    "fd00::/16",
+    "fd00::/80",
+    "fd00::11/128",
+];
+
+/// Prefixes behind an interface: a default route, what holds pods, what is in a pod-cidr, what others have, of either version.
+fn routes() -> impl Strategy<Value = Vec<WantedRoute>> {
+    let hops = prop::sample::subsequence(&["10.0.0.10", "fd00::10"][..], 0..=1);
+    (prop::sample::subsequence(&BEHIND[..], 0..=3), hops).prop_map(|(prefixes, hops)| {
+        let route = |prefix: &str| WantedRoute {
+            prefix: prefix.parse().unwrap(),
+            next_hops: hops.iter().map(|hop| hop.parse().unwrap()).collect(),
+            mac: None,
+        };
+        prefixes.into_iter().map(route).collect()
+    })
 }
 
 fn any_instance() -> impl Strategy<Value = Row> {

@@ -4,6 +4,7 @@ mod by_hand;
 mod changes;
 mod derived;
 mod differential;
+mod extra_routes;
 mod laws;
 mod mini;
 mod ovs;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
 
+use ipnetwork::IpNetwork;
 use openflow_rs::{Field, Match};
 use proptest::prelude::*;
 use rand::rngs::StdRng;
@@ -45,7 +46,15 @@ impl Sender<'_> {
 
     fn owns(&self, address: IpAddr) -> bool {
         let link_local = self.interface.has_ipv6() && address == self.link_local;
-        self.is_free() || link_local || self.interface.addresses.iter().any(|own| own.ip == address)
+        self.is_free()
+            || link_local
+            || self.interface.destinations().any(|own| own == IpNetwork::from(address))
+    }
+
+    /// It comes from behind the port, where nobody is told of in ARP and neighbour messages.
+    fn is_behind(&self, address: IpAddr) -> bool {
+        let link_local = matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+        !link_local && self.interface.routes.iter().any(|route| route.prefix.contains(address))
     }
 
     fn owns_v4(&self, packet: &Packet, field: Field) -> bool {
@@ -79,7 +88,8 @@ impl Sender<'_> {
                     && (from, to) == (68, 67)
                     && packet.get(Field::Ipv4Src) == 0
                     && packet.get(Field::Ipv4Dst) == u128::from(u32::MAX);
-                to != 68 && (asks || self.owns_v4(packet, Field::Ipv4Src))
+                let behind = self.is_behind(IpAddr::V4((packet.get(Field::Ipv4Src) as u32).into()));
+                to != 68 && (asks || behind || self.owns_v4(packet, Field::Ipv4Src))
             }
             IPV6 => ports(packet).1 != 546 && self.may_send_v6(packet),
             _ => true,
@@ -106,7 +116,10 @@ impl Sender<'_> {
                 (itself || self.is_free()) && self.owns_v6(packet, Field::NdTarget)
             }
             Some(131 | 133 | 135 | 143) if claims_nothing => true,
-            _ => self.owns_v6(packet, Field::Ipv6Src),
+            _ => {
+                self.owns_v6(packet, Field::Ipv6Src)
+                    || self.is_behind(IpAddr::V6(packet.get(Field::Ipv6Src).into()))
+            }
         }
     }
 }

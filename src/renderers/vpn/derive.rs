@@ -1,15 +1,18 @@
 //! `prefix-to-interface` and `vpn-interface-op-data`.
 
+use std::net::IpAddr;
+
 use super::super::key::{interfaces_of_vpn, touched_interfaces};
 use super::super::nodes::{Build, InnerList, ListAt};
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Interface, Model, Touched};
 use crate::net::VpnId;
-use crate::schema::{Schema, SchemaId, Value};
+use crate::schema::{Schema, SchemaId, Text, Value};
 
-/// `adjacency_type`: primary-adjacency. Source: odl-l3vpn.
+/// `adjacency_type`. Source: odl-l3vpn.
 const PRIMARY_ADJACENCY: i32 = 0;
+const EXTRA_ROUTE: i32 = 2;
 
 /// The feature's derived nodes.
 pub struct Prefixes {
@@ -25,6 +28,7 @@ pub struct Prefixes {
     adjacency_mac: SchemaId,
     adjacency_type: SchemaId,
     adjacency_gateway: SchemaId,
+    next_hops: SchemaId,
 }
 
 impl Prefixes {
@@ -48,6 +52,7 @@ impl Prefixes {
             adjacency_mac: op_data("adjacency/mac_address"),
             adjacency_type: op_data("adjacency/adjacency_type"),
             adjacency_gateway: op_data("adjacency/subnet_gateway_ip"),
+            next_hops: op_data("adjacency/next-hop-ip-list"),
         }
     }
 
@@ -77,14 +82,19 @@ impl Prefixes {
             out.node(Store::Operational, path, node.node());
         }
         let (path, build) = self.op_data.entry([name(), Value::Text(name_of_vpn.clone())]);
-        let adjacency = self.adjacency.each(interface.addresses.iter().map(|address| {
-            let fill = |entry: Build| {
-                entry
-                    .text_if(self.adjacency_mac, &interface.mac_text)
-                    .leaf(self.adjacency_type, Value::Enum(PRIMARY_ADJACENCY))
-                    .text_if(self.adjacency_gateway, &address.gateway_text)
-            };
-            ([Value::Text(address.prefix.clone())], fill)
+        let adjacency = |kind: i32, gateway: &Option<Text>, next_hops: &[IpAddr]| {
+            Build::default()
+                .text_if(self.adjacency_mac, &interface.mac_text)
+                .leaf(self.adjacency_type, Value::Enum(kind))
+                .text_if(self.adjacency_gateway, gateway)
+                .leaf_list(self.next_hops, next_hops.iter().map(|hop| Value::text(hop.to_string())))
+        };
+        let own = interface.addresses.iter();
+        let own = own.map(|own| (&own.prefix, adjacency(PRIMARY_ADJACENCY, &own.gateway_text, &[])));
+        let behind = interface.routes.iter();
+        let behind = behind.map(|route| (&route.text, adjacency(EXTRA_ROUTE, &None, &route.next_hops)));
+        let adjacency = self.adjacency.each(own.chain(behind).map(|(prefix, content)| {
+            ([Value::Text(prefix.clone())], move |entry: Build| entry.with(content))
         }));
         let node = build
             .leaf(self.dpn_id, dpid())

@@ -33,8 +33,8 @@ const ECHO_V6: u16 = 160;
 type Owned = Owner<owners::Vpn>;
 
 /// 10 and the prefix length: the longest prefix wins. Source: netvirt.
-fn host_route(address: IpAddr) -> u16 {
-    10 + if address.is_ipv4() { 32 } else { 128 }
+fn longest(prefix: IpNetwork) -> u16 {
+    10 + u16::from(prefix.prefix())
 }
 
 /// ARP is never routed, whatever MAC it is for.
@@ -51,55 +51,37 @@ pub(super) fn gateway_mac(vpn: VpnId, gateway: MacAddr, owner: &Owned) -> Flow {
         .owned_by(owner)
 }
 
-/// To a pod on this switch. The port it came from is forgotten, so that it may go back there.
+/// To a pod on this switch, or what is behind it. The port it came from is forgotten, so that it may go back there.
 pub(super) fn route_local(
     vpn: VpnId,
-    address: IpAddr,
+    destination: IpNetwork,
     gateway: MacAddr,
     pod: MacAddr,
     lport: LportTag,
     owner: &Owned,
 ) -> Flow {
     Flow::table(FIB)
-        .priority(host_route(address))
+        .priority(longest(destination))
         .matching([vpn_id(vpn)])
-        .matching(ip_host(address))
+        .matching(ip_prefix(destination))
         .then([dec_ttl(), set_eth_src(gateway), set_eth_dst(pod), clear_in_port(), egress_to(lport)])
         .then([resubmit(EGRESS_DISPATCHER)])
         .owned_by(owner)
 }
 
-/// To a pod on another switch, which routes it once more; never from one tunnel into another.
+/// To a pod on another switch, or all pods of its prefix; it routes once more. Never from one tunnel into another.
 pub(super) fn route_remote(
     vpn: VpnId,
-    address: IpAddr,
+    destination: IpNetwork,
     gateway: MacAddr,
     vni: Vni,
     remote: Remote,
     owner: &Owned,
 ) -> Flow {
     Flow::table(FIB)
-        .priority(host_route(address))
+        .priority(longest(destination))
         .matching([vpn_id(vpn), split_horizon(false)])
-        .matching(ip_host(address))
-        .then([dec_ttl(), set_eth_src(gateway), set_eth_dst(gateway)])
-        .then(through_tunnel(vni, remote))
-        .owned_by(owner)
-}
-
-/// To all pods of another switch that are in its prefix.
-pub(super) fn route_to_prefix(
-    vpn: VpnId,
-    prefix: IpNetwork,
-    gateway: MacAddr,
-    vni: Vni,
-    remote: Remote,
-    owner: &Owned,
-) -> Flow {
-    Flow::table(FIB)
-        .priority(10 + u16::from(prefix.prefix()))
-        .matching([vpn_id(vpn), split_horizon(false)])
-        .matching(ip_prefix(prefix))
+        .matching(ip_prefix(destination))
         .then([dec_ttl(), set_eth_src(gateway), set_eth_dst(gateway)])
         .then(through_tunnel(vni, remote))
         .owned_by(owner)

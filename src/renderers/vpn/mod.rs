@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! 19 to the gateway's MAC ─► 21 ─► pod here: TTL, MACs, 220
+//!                                 ├ prefix behind a pod (extra route): the same, to its port
 //!                                 ├ prefix of a switch: TTL, the VPN's own VNI, tunnel ─► 36 ─► 21 there
 //!                                 ├ pod elsewhere that no prefix covers: the same, by its address
 //!                                 └ gateway address: echo answered
@@ -38,19 +39,21 @@ impl Vpns {
         let here = attachment.dpid;
         let owner = Owner::new(&identity.name);
         let importers = model.importers(name);
-        for address in interface.addresses.iter().map(|address| address.ip) {
-            let importing = importers.iter().filter(|importer| model.sees(importer, name, address));
+        for destination in interface.destinations() {
+            let importing = importers.iter().filter(|importer| model.sees(importer, name, destination));
             let importing = importing.filter_map(|importer| model.vpn(importer)).map(|vpn| (vpn, false));
-            for (seen_in, by_prefix) in importing.chain([(vpn, model.is_covered(here, address))]) {
+            for (seen_in, by_prefix) in importing.chain([(vpn, model.is_all_covered(here, destination))]) {
                 let (Some(id), Some(gateway)) = (seen_in.id, seen_in.gateway_mac()) else { continue };
                 if seen_in.members.contains_key(&here) {
-                    out.flow(here, flows::route_local(id, address, gateway, attachment.mac, lport, &owner));
+                    let route = flows::route_local(id, destination, gateway, attachment.mac, lport, &owner);
+                    out.flow(here, route);
                 }
                 let way = vpn.l3_vni.zip(model.endpoint(here)).filter(|_| !by_prefix);
                 if let Some((vni, remote)) = way {
                     let others = seen_in.members.keys().copied();
                     let others = others.filter(|dpid| *dpid != here && model.has_tunnel(*dpid));
-                    out.shared_flow(others, flows::route_remote(id, address, gateway, vni, remote, &owner));
+                    let route = flows::route_remote(id, destination, gateway, vni, remote, &owner);
+                    out.shared_flow(others, route);
                 }
             }
         }
@@ -62,7 +65,7 @@ impl Vpns {
         let (Some(id), Some(gateway), Some(vni)) = (vpn.id, vpn.gateway_mac(), vpn.l3_vni) else { return };
         let (Some(prefix), Some(remote)) = (model.prefix(to), model.endpoint(to)) else { return };
         let others = vpn.share(share).filter(|dpid| *dpid != to && model.has_tunnel(*dpid));
-        let route = flows::route_to_prefix(id, prefix, gateway, vni, remote, &Owner::new(name));
+        let route = flows::route_remote(id, prefix, gateway, vni, remote, &Owner::new(name));
         out.shared_flow(others, route);
     }
 }

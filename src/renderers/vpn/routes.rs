@@ -4,24 +4,28 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
 
+use ipnetwork::IpNetwork;
+
 use super::super::key::{interfaces_of_vpn, touched_interfaces};
 use super::super::nodes::{InnerList, ListAt, shared};
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
-use crate::model::{Address, Attachment, Interface, Model, Touched, Vpn};
+use crate::model::{Attachment, Interface, Model, Touched, Vpn};
 use crate::net::VpnId;
-use crate::schema::{Node, Schema, SchemaId, Value};
+use crate::schema::{Node, Schema, SchemaId, Text, Value};
 
 /// `encap-type`: vxlan. Source: odl-fib.
 const VXLAN: i32 = 1;
-/// `origin` of a route to a pod: local. Source: netvirt, `RouteOrigin`.
+/// `origin` of a route to a pod: local; of one behind it: static. Source: netvirt, `RouteOrigin`.
 const LOCAL: &str = "l";
+const STATIC: &str = "s";
 
 /// The feature's derived nodes that tell of routes.
 pub struct Routes {
     tables: ListAt,
     entries: InnerList,
-    origin: Value,
+    local: Value,
+    behind: Value,
     origin_leaf: SchemaId,
     encap_type: SchemaId,
     l3vni: SchemaId,
@@ -50,7 +54,8 @@ impl Routes {
         Routes {
             tables: ListAt::new(schema, TABLE),
             entries: InnerList::new(schema, &format!("{TABLE}/vrfEntry")),
-            origin: Value::text(LOCAL),
+            local: Value::text(LOCAL),
+            behind: Value::text(STATIC),
             origin_leaf: route("origin"),
             encap_type: route("encap-type"),
             l3vni: route("l3vni"),
@@ -101,20 +106,22 @@ impl Routes {
         let (path, build) = self.interfaces.entry(path, [Value::Text(identity.name.clone())]);
         out.node(Store::Operational, path, build.node());
         let importers: Vec<_> = model.importers(name).into_iter().collect();
-        for address in &interface.addresses {
-            self.route(address, vpn, vpn, attachment, model, out);
-            for importer in importers.iter().filter(|importer| model.sees(importer, name, address.ip)) {
+        let own = interface.addresses.iter().map(|own| (IpNetwork::from(own.ip), &own.prefix, &self.local));
+        let behind = interface.routes.iter().map(|route| (route.prefix, &route.text, &self.behind));
+        for (destination, text, origin) in own.chain(behind) {
+            self.route((text, origin), vpn, vpn, attachment, model, out);
+            for importer in importers.iter().filter(|importer| model.sees(importer, name, destination)) {
                 if let Some(importer) = model.vpn(importer) {
-                    self.route(address, importer, vpn, attachment, model, out);
+                    self.route((text, origin), importer, vpn, attachment, model, out);
                 }
             }
         }
     }
 
-    /// A route to an address of a VPN, as another (or the same) sees it.
+    /// A route of a VPN (its prefix and its origin), as another (or the same) sees it.
     fn route(
         &self,
-        address: &Address,
+        (prefix, origin): (&Text, &Value),
         seen_in: &Vpn,
         vpn: &Vpn,
         attachment: &Attachment,
@@ -122,10 +129,10 @@ impl Routes {
         out: &mut Rendered,
     ) {
         let Some(rd) = seen_in.rd.clone().map(Value::Text) else { return };
-        let prefix = Value::Text(address.prefix.clone());
+        let prefix = Value::Text(prefix.clone());
         let (path, mut build) = self.entries.entry(self.tables.inner([rd]), [prefix]);
         build = build
-            .leaf(self.origin_leaf, self.origin.clone())
+            .leaf(self.origin_leaf, origin.clone())
             .leaf(self.encap_type, Value::Enum(VXLAN))
             .leaf_if(self.l3vni, vpn.l3_vni.map(|vni| Value::Uint(vni.0.into())))
             .text_if(self.gateway_mac, &seen_in.gateway_mac_text);
