@@ -94,6 +94,7 @@ fn settings(folder: &Path) -> Settings {
         datapath_type: "netdev".into(),
         overlay: Default::default(),
         gre: true,
+        node_port: true,
         controller: None,
         admin_password: Some("secret".into()),
         admin_password_file: None,

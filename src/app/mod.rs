@@ -170,6 +170,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         datapath_type: settings.datapath_type.clone(),
         overlay: settings.overlay,
         gre: settings.gre,
+        node_port: settings.node_port,
         openflow_port: openflow_address.port(),
         controller: settings.controller.clone(),
         ..ovsdb::Settings::default()

@@ -60,6 +60,9 @@ pub struct ServeOptions {
     /// Whether nodes get a GRE port, for pods whose network-type is GRE [default: true]
     #[arg(long, env = "COEUS_GRE", value_name = "BOOL")]
     pub gre: Option<bool>,
+    /// Whether nodes get a port of their own on the bridge, by which they reach their pods [default: true]
+    #[arg(long, env = "COEUS_NODE_PORT", value_name = "BOOL")]
+    pub node_port: Option<bool>,
     /// OpenFlow controller target written into switches [default: the address they reach OVSDB at]
     #[arg(long, env = "COEUS_CONTROLLER", value_name = "tcp:ADDRESS:PORT")]
     pub controller: Option<String>,
@@ -104,6 +107,7 @@ struct File {
     datapath_type: Option<String>,
     overlay: Option<Overlay>,
     gre: Option<bool>,
+    node_port: Option<bool>,
     controller: Option<String>,
     admin_password_file: Option<PathBuf>,
     history_revisions: Option<usize>,
@@ -129,6 +133,7 @@ pub struct Settings {
     pub datapath_type: String,
     pub overlay: Overlay,
     pub gre: bool,
+    pub node_port: bool,
     pub controller: Option<String>,
     pub admin_password: Option<String>,
     pub admin_password_file: Option<PathBuf>,
@@ -209,6 +214,7 @@ impl Settings {
             datapath_type: or(options.datapath_type, file.datapath_type, "system"),
             overlay: options.overlay.or(file.overlay).unwrap_or_default(),
             gre: options.gre.or(file.gre).unwrap_or(true),
+            node_port: options.node_port.or(file.node_port).unwrap_or(true),
             controller: options.controller.or(file.controller),
             admin_password,
             admin_password_file: options.admin_password_file.or(file.admin_password_file),

@@ -11,12 +11,13 @@ use super::ids::{Allocator, IdKey, Ids, Pool, TUNNEL_LPORT_KEY};
 use super::instances::VniClaim;
 use super::interface::{Interface, InterfaceId};
 use super::members::Members;
+use super::node_side::{NODE_LPORT_KEY, NodeSide};
 use super::pools::Network;
 use super::prefixes::Prefixes;
 use super::rows::{
     Beyond, Bridge, ElanInstance, HandMade, K8sNode, Lease, Pod, Port, PortId, Row, VpnInstance,
 };
-use super::spans::{Elan, Switch, TunnelKind, TunnelPort, Vpn};
+use super::spans::{Elan, NodePort, Switch, TunnelKind, TunnelPort, Vpn};
 use super::touched::Touched;
 use super::underlay::{GRE_LPORT_KEY, uplink_lport_key};
 use crate::net::{Dpid, ElanTag, LportTag, OfPort, Vni, VpnId};
@@ -59,6 +60,7 @@ pub struct Model {
     pub(super) vpns: BTreeMap<Text, Vpn>,
     pub(super) switches: BTreeMap<Dpid, Switch>,
     pub(super) prefixes: Prefixes,
+    pub(super) node_side: NodeSide,
     /// Gateways of each VPN, with the number of interfaces that use one by switch.
     pub(super) gateways: BTreeMap<(Text, IpAddr), BTreeMap<Dpid, usize>>,
     pub(super) interfaces_on: BTreeMap<Dpid, BTreeSet<InterfaceId>>,
@@ -316,6 +318,7 @@ impl Model {
             tunnel: None,
             gre: None,
             uplinks: BTreeMap::new(),
+            node: None,
         };
         let first = PortId { node_id: bridge.node_id.clone(), name: "".into() };
         for id in self.tunnel_ports.range(first..).take_while(|id| id.node_id == bridge.node_id) {
@@ -333,6 +336,9 @@ impl Model {
                 }
                 Some(Beyond::Physical(network)) => {
                     switch.uplinks.entry(network.clone()).or_insert(port.ofport);
+                }
+                Some(Beyond::Node(mac)) => {
+                    switch.node.get_or_insert(NodePort { ofport: port.ofport, mac: *mac });
                 }
                 None => {}
             }
@@ -437,10 +443,11 @@ impl Model {
     }
 }
 
-/// Keys of the logical port tags that a switch's ports to other nodes carry, beside the tunnel's.
+/// Keys of the logical port tags that a switch's ports to other nodes and to its own carry, beside the tunnel's.
 fn uplink_keys(switch: &Switch) -> BTreeSet<Text> {
     let gre = switch.gre.as_ref().map(|_| Text::from(GRE_LPORT_KEY));
-    switch.uplinks.keys().map(|network| uplink_lport_key(network)).chain(gre).collect()
+    let node = switch.node.map(|_| Text::from(NODE_LPORT_KEY));
+    switch.uplinks.keys().map(|network| uplink_lport_key(network)).chain(gre).chain(node).collect()
 }
 
 /// Sets or removes an entry; answers what was there.

@@ -53,6 +53,7 @@ impl Model {
             self.leave_gateway(gateway, *dpid, work);
         }
         self.note_outside(before, after);
+        self.note_on_node(before, after, work);
         if let Some(interface) = before {
             self.quit(interface, after, work);
         }

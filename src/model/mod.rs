@@ -19,6 +19,7 @@ mod lookup;
 mod members;
 mod names;
 mod netvirt;
+mod node_side;
 mod pools;
 mod prefixes;
 mod read;
@@ -40,15 +41,16 @@ pub use ids::{Allocator, FIRST_VPN_ID, IdKey, POOL_VNIS, Pool, TUNNEL_LPORT_KEY,
 pub use interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
 pub use lookup::{Found, Lookup};
 pub use names::identity;
+pub use node_side::{NODE_LPORT_KEY, NODE_VPN};
 pub use pools::{AllocationPool, Network, PoolFault, PoolOptions, Reservation, ReservedFor, Times, number};
-pub use read::{PHYSICAL_NETWORK, Reader};
+pub use read::{NODE_PORT_MARK, PHYSICAL_NETWORK, Reader};
 pub use routes::Route;
 pub use rows::{
     Beyond, Bridge, ElanInstance, HandMade, K8sNode, LINK_LOCAL_GATEWAY, Lease, NetworkType, Pod,
     PodInterface, Port, PortId, Row, VpnInstance, WantedAddress, WantedRoute,
 };
 pub use spans::{
-    CHUNK_BITS, Chunk, Elan, SHARES, Switch, TunnelKind, TunnelPort, Vpn, gateway_mac, share_of,
+    CHUNK_BITS, Chunk, Elan, NodePort, SHARES, Switch, TunnelKind, TunnelPort, Vpn, gateway_mac, share_of,
 };
 pub use status::Reason;
 pub use systems::{System, Systems};

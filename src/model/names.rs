@@ -74,6 +74,7 @@ pub struct TopologyNames {
     pub geneve: Option<IdentityId>,
     pub gre: Option<IdentityId>,
     pub patch: Option<IdentityId>,
+    pub internal: Option<IdentityId>,
 }
 
 impl Names {
@@ -135,6 +136,7 @@ impl Names {
                 geneve: identity(schema, "ovsdb", "interface-type-geneve"),
                 gre: identity(schema, "ovsdb", "interface-type-gre"),
                 patch: identity(schema, "ovsdb", "interface-type-patch"),
+                internal: identity(schema, "ovsdb", "interface-type-internal"),
             },
             netvirt: NetvirtNames::of(schema),
         }

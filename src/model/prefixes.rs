@@ -124,6 +124,7 @@ impl Model {
             }
         }
         for dpid in std::mem::take(&mut work.dirty_prefixes) {
+            self.settle_node_addresses(dpid, work);
             let after = self.work_out_prefix(dpid);
             if self.prefixes.of.get(&dpid) == after.as_ref() {
                 continue;
@@ -136,7 +137,7 @@ impl Model {
         }
     }
 
-    fn nodes_at(&self, address: IpAddr) -> impl Iterator<Item = &K8sNode> {
+    pub(super) fn nodes_at(&self, address: IpAddr) -> impl Iterator<Item = &K8sNode> {
         let uids = self.nodes_by_address.get(&address).into_iter().flatten();
         uids.filter_map(|uid| self.nodes.get(uid))
     }

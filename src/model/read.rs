@@ -18,6 +18,8 @@ use crate::schema::{DataPath, Fields, IdentityId, Key, Node, Schema, SchemaId, T
 pub const OVSDB_TOPOLOGY: &str = "ovsdb:1";
 /// The external id by which a patch port says which physical network it leads to.
 pub const PHYSICAL_NETWORK: &str = "coeus-physical-network";
+/// The external id of a node's own port.
+pub const NODE_PORT_MARK: &str = "coeus-node-port";
 /// The bridge pods are plugged into. Source: netvirt, `ovsdb` container references.
 pub const INTEGRATION_BRIDGE: &str = "br-int";
 /// `state` of a lease: bound. Source: coeus-dhcp.
@@ -353,6 +355,7 @@ fn port(names: &Names, snapshot: &Snapshot, id: &PortId) -> Option<Port> {
         _ => None,
     };
     let is = |named: Option<IdentityId>| kind.is_some() && kind == named;
+    let attached_mac = external_id("attached-mac").and_then(|text| unicast(text));
     let flow_based = option("remote_ip") == Some("flow");
     let beyond = if flow_based && is(names.vxlan) {
         Some(Beyond::Tunnel)
@@ -362,6 +365,8 @@ fn port(names: &Names, snapshot: &Snapshot, id: &PortId) -> Option<Port> {
         Some(Beyond::Gre)
     } else if is(names.patch) {
         external_id(PHYSICAL_NETWORK).map(|network| Beyond::Physical(network.clone()))
+    } else if is(names.internal) {
+        attached_mac.filter(|_| external_id(NODE_PORT_MARK).is_some()).map(Beyond::Node)
     } else {
         None
     };
@@ -369,7 +374,7 @@ fn port(names: &Names, snapshot: &Snapshot, id: &PortId) -> Option<Port> {
         id: id.clone(),
         ofport: OfPort(u32::try_from(ofport).ok()?),
         iface_id: external_id("iface-id").filter(|text| !text.is_empty()).cloned(),
-        attached_mac: external_id("attached-mac").and_then(|text| unicast(text)),
+        attached_mac,
         beyond,
     })
 }

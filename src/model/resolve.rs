@@ -124,6 +124,7 @@ impl Model {
                 if self.gateways.contains_key(&gateway) {
                     work.touched.gateways.insert(gateway);
                 }
+                work.touched.node_sides.extend(self.switches_of_node_address(*address));
                 self.touch_leaks(vpn, IpNetwork::from(*address), work);
             }
             Claim::Route(vpn, prefix) => self.touch_leaks(vpn, *prefix, work),

@@ -71,6 +71,8 @@ pub enum Beyond {
     Gre,
     /// A patch port to the bridge of a physical network: `external_ids:coeus-physical-network`.
     Physical(Text),
+    /// The node's own port, with this MAC address: `external_ids:coeus-node-port` and `attached-mac`.
+    Node(MacAddr),
 }
 
 /// `/k8s-node:k8s-nodes-info/k8s-nodes[uid]`.

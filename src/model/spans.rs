@@ -69,6 +69,15 @@ pub struct Switch {
     pub gre: Option<TunnelPort>,
     /// Ports to physical networks, by the network's name.
     pub uplinks: BTreeMap<Text, OfPort>,
+    /// The node's own.
+    pub node: Option<NodePort>,
+}
+
+/// The node's own port of its switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodePort {
+    pub ofport: OfPort,
+    pub mac: MacAddr,
 }
 
 /// A flow-based tunnel port of a switch.

@@ -92,6 +92,8 @@ pub enum Reason {
         "ELAN {elan} is a network of type {kind}, as its first interface asks for; this one asks for something else"
     )]
     OtherNetworkType { elan: Text, kind: NetworkType },
+    #[error("its node reaches {owner} at {address}, not this pod: they have one address in different VPNs")]
+    NodeReachesOther { address: IpAddr, owner: Text },
     #[error("more than one port has external_ids:iface-id={name}; that of switch {switch} is used")]
     SeveralPorts { name: Text, switch: Dpid },
     #[error(

@@ -31,6 +31,8 @@ pub struct Touched {
     pub port_numbers: BTreeSet<(Text, OfPort)>,
     /// Switches that came or went, or whose tunnel address or port changed.
     pub switches: BTreeSet<Dpid>,
+    /// Switches whose node has other addresses, or has one that an interface claims or no longer does.
+    pub node_sides: BTreeSet<Dpid>,
     /// Switches that have another prefix.
     pub prefixes: BTreeSet<Dpid>,
     /// The tunnels of all pairs came or went.

@@ -65,6 +65,15 @@ pub(super) fn answers_touched(touched: &Touched, model: &Model, keys: &mut Vec<K
     prefixes_reached(touched, model, keys);
 }
 
+/// Switches whose nodes stand differently towards their pods, with the VPNs and interfaces there.
+pub(super) fn nodes_touched(touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    for dpid in touched.switches.iter().chain(&touched.node_sides) {
+        keys.push(Key::Switch(*dpid));
+        keys.extend(model.vpns_on(*dpid).map(|vpn| Key::VpnOnSwitch(vpn.clone(), *dpid)));
+        keys.extend(model.interfaces_on(*dpid).into_iter().flatten().cloned().map(Key::Interface));
+    }
+}
+
 /// Every touched interface.
 pub(super) fn touched_interfaces(touched: &Touched, keys: &mut Vec<Key>) {
     keys.extend(touched.interfaces.iter().cloned().map(Key::Interface));

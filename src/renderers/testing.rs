@@ -270,6 +270,11 @@ fn beyond(node: u64, name: &str, ofport: u32, beyond: Beyond) -> Row {
     Row::Port(id, Some(port))
 }
 
+/// Of a switch, the node's own port.
+pub fn node_port(node: u64, ofport: u32) -> Row {
+    beyond(node, "coeus0", ofport, Beyond::Node(MacAddr([2, 0xc0, 0xe5, 0, 0, 2])))
+}
+
 /// The same pod on a network of this kind.
 pub fn on(kind: NetworkType, id: Option<u32>, network: Option<&str>, row: Row) -> Row {
     let Row::Pod(uid, Some(mut pod)) = row else { unreachable!() };

@@ -96,6 +96,17 @@ pub(super) fn answer_for_gateway(vpn: VpnId, address: Ipv4Addr, gateway: MacAddr
         .owned_by(owner)
 }
 
+/// The node asks for whatever it routes to its pods: all of it is behind its gateway.
+pub(super) fn answer_node(vpn: VpnId, gateway: MacAddr, owner: &Owned) -> Flow {
+    Flow::table(ARP_RESPONDER)
+        .priority(ROUTED_THERE)
+        .matching([vpn_id(vpn)])
+        .matching(arp_request())
+        .then(answer_arp_for_any(gateway))
+        .then([egress_to_sender(), resubmit(EGRESS_DISPATCHER)])
+        .owned_by(owner)
+}
+
 /// 255 and the address as a number, as in netvirt; the lport is not part of it, since one flow serves all askers.
 fn tag(address: Ipv4Addr) -> u32 {
     255_u32.wrapping_add(address.to_bits())

@@ -14,7 +14,7 @@ use ipnetwork::IpNetwork;
 
 use super::key::answers_touched;
 use super::{Key, Rendered, Renderer};
-use crate::model::{InterfaceId, Model, Touched};
+use crate::model::{InterfaceId, Model, NODE_VPN, Touched, gateway_mac};
 use crate::pipeline::Owner;
 
 /// The feature.
@@ -57,6 +57,10 @@ impl Renderer for Arp {
             }
             Key::Switch(dpid) if model.switch(*dpid).is_some() => {
                 out.flow(*dpid, flows::requests(&Owner::new("switch")));
+                if model.node_port(*dpid).is_some() {
+                    let owner = Owner::new("node port");
+                    out.flow(*dpid, flows::answer_node(NODE_VPN, gateway_mac(NODE_VPN), &owner));
+                }
             }
             _ => {}
         }

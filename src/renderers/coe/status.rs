@@ -67,9 +67,11 @@ impl Names {
             build = self.pod(build, pod);
         }
         let (missing, differs) = model.underlay_reasons(interface);
+        let other = model.node_reason(interface);
         let waits = !interface.pending.is_empty() || missing.is_some();
         let state = if waits { PENDING } else { DESIRED };
-        let reasons = interface.pending.iter().chain(&missing).chain(&interface.notes).chain(&differs);
+        let reasons =
+            interface.pending.iter().chain(&missing).chain(&interface.notes).chain(&differs).chain(&other);
         build = build
             .leaf(self.state, Value::Enum(state))
             .leaf_list(self.reason, reasons.map(|reason| Value::text(reason.to_string())))

@@ -1,6 +1,6 @@
 //! Tables 0, 17 and 220.
 
-use crate::model::{Identity, Interface, Model, Uplink};
+use crate::model::{Identity, Interface, Model, NODE_VPN, Uplink};
 use crate::net::{ElanTag, LportTag, OfPort, VpnId};
 use crate::pipeline::actions::{output, pop_vlan};
 use crate::pipeline::matches::{egress_lport, in_port, lport, service_index, tagged, untagged, vlan};
@@ -30,6 +30,8 @@ const DHCP_SERVICE: u8 = 5;
 const IPV6_SERVICE: u8 = 7;
 const L3VPN: u8 = 9;
 const ELAN: u8 = 11;
+/// Nobody's tag: the node is in no ELAN.
+const NO_ELAN: ElanTag = ElanTag(0);
 /// After the last service: no flow has it, so what falls through is dropped.
 const NONE: u8 = ELAN + 1;
 
@@ -66,6 +68,22 @@ pub(super) fn tunnel_ingress(ofport: OfPort, port: LportTag, owner: &Owned) -> F
 const RATE: u32 = 5;
 /// Packets at once before the rate counts.
 const BURST: u32 = 10;
+
+/// What the node itself sends: no pod, so nothing that anti-spoofing would know of it.
+pub(super) fn node_ingress(ofport: OfPort, port: LportTag, owner: &Owned) -> Flow {
+    Flow::table(LPORT_INGRESS)
+        .priority(POD_PORT)
+        .matching([in_port(ofport), untagged()])
+        .write_metadata(Metadata::new().lport(port).split_horizon(false).service_index(0))
+        .goto(LPORT_DISPATCHER)
+        .owned_by(owner)
+}
+
+/// The services of a node's port: its packets are routed in the VPN of nodes, and its questions for neighbours answered.
+pub(super) fn node_dispatch(port: LportTag, owner: &Owned) -> Vec<Flow> {
+    let extras = Extras { dhcp: false, ipv6: true, routed: true };
+    dispatch(port, NO_ELAN, Some(NODE_VPN), extras, owner)
+}
 
 /// What an interface takes part in beyond switching and routing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,7 +3,8 @@
 //! ```text
 //! in_port ─► 0 lport ─► 208 anti-spoofing ─► 17 dispatcher ─► dhcp 60 · l3vpn 19 · elan 43        reg6 ─► 220 ─► output
 //!            ├ tunnel port ─► 36
-//!            └ port to a physical network, by VLAN ─► 51
+//!            ├ port to a physical network, by VLAN ─► 51
+//!            └ the node's own port ─► 17
 //! ```
 //! Tables 0, 17 and 220; derived: `interfaces-state`, the services of table 17, the switches' inventory.
 
@@ -67,6 +68,14 @@ impl Renderer for Interfaces {
                     let owner = Owner::new(format!("tunnel {dpid}"));
                     out.flow(*dpid, flows::tunnel_ingress(tunnel.ofport, lport, &owner));
                     out.flow(*dpid, flows::egress(lport, tunnel.ofport, &owner));
+                }
+                if let Some((lport, port)) = model.node_port(*dpid) {
+                    let owner = Owner::new(format!("node port {dpid}"));
+                    out.flow(*dpid, flows::node_ingress(port.ofport, lport, &owner));
+                    for flow in flows::node_dispatch(lport, &owner) {
+                        out.flow(*dpid, flow);
+                    }
+                    out.flow(*dpid, flows::egress(lport, port.ofport, &owner));
                 }
                 for (network, lport, ofport) in model.uplinks(*dpid) {
                     let owner = Owner::new(format!("physical network {network} {dpid}"));

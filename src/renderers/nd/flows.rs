@@ -9,8 +9,8 @@ use crate::pipeline::actions::{
     begin_advertisement, egress_to_sender, finish_advertisement, finish_advertisement_to_all, resubmit,
 };
 use crate::pipeline::matches::{
-    elan_tag, ipv6_src, lport, nd_target, nd_target_in, neighbour_advertisement, neighbour_solicitation,
-    router_solicitation, vpn_id,
+    elan_tag, ipv6_src, lport, nd_target, nd_target_in, nd_target_link_local, neighbour_advertisement,
+    neighbour_solicitation, router_solicitation, vpn_id,
 };
 use crate::pipeline::{EGRESS_DISPATCHER, Flow, IPV6, LPORT_DISPATCHER, ND_RESPONDER, Owner, owners};
 
@@ -101,6 +101,16 @@ fn answer_routed(vpn: VpnId, address: Ipv6Addr, mac: MacAddr, router: bool, owne
         .then(begin_advertisement(mac, router))
         .then([resubmit(ND_RESPONDER)])
         .owned_by(owner)
+}
+
+/// The node asks for whatever it routes to its pods: all of it is behind its gateway. Its link-local addresses are its own.
+pub(super) fn answer_node(vpn: VpnId, gateway: MacAddr, owner: &Owned) -> [Flow; 2] {
+    let asked = |priority: u16| {
+        Flow::table(IPV6).priority(priority).matching([vpn_id(vpn)]).matching(neighbour_solicitation())
+    };
+    let own = asked(OWN).matching([nd_target_link_local()]).then([resubmit(LPORT_DISPATCHER)]);
+    let routed = asked(ROUTED_THERE).then(begin_advertisement(gateway, false)).then([resubmit(ND_RESPONDER)]);
+    [own.owned_by(owner), routed.owned_by(owner)]
 }
 
 /// A router solicitation is answered by the controller: an advertisement has bytes that no flow can add.

@@ -19,7 +19,7 @@ use ipnetwork::IpNetwork;
 
 use super::key::answers_touched;
 use super::{Key, Rendered, Renderer};
-use crate::model::{InterfaceId, Model, Touched};
+use crate::model::{InterfaceId, Model, NODE_VPN, Touched, gateway_mac};
 use crate::pipeline::Owner;
 
 /// The feature.
@@ -60,6 +60,12 @@ impl Renderer for Nd {
                 }
             }
             Key::Switch(dpid) if model.switch(*dpid).is_some() => {
+                if model.node_port(*dpid).is_some() {
+                    let owner = Owner::new("node port");
+                    for flow in flows::answer_node(NODE_VPN, gateway_mac(NODE_VPN), &owner) {
+                        out.flow(*dpid, flow);
+                    }
+                }
                 for flow in flows::responder(&Owner::new("switch")) {
                     out.flow(*dpid, flow);
                 }

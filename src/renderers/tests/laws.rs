@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use super::super::rendered::AtPlace;
 use super::super::testing::*;
 use crate::model::{
-    ElanInstance, HandMade, Model, NetworkType, POOL_VNIS, Pool, Port, Row, VpnInstance, WantedAddress,
-    WantedRoute, uplink_lport_key,
+    ElanInstance, HandMade, Model, NODE_LPORT_KEY, NetworkType, POOL_VNIS, Pool, Port, Row, VpnInstance,
+    WantedAddress, WantedRoute, uplink_lport_key,
 };
 use crate::net::{Dpid, OfPort, Vni, VpnId};
 use crate::pipeline::{Action, FIB, Metadata, SwitchTables, golden};
@@ -134,6 +134,8 @@ fn any_row() -> impl Strategy<Value = Row> {
         2 => node().prop_map(|node| gre(node, 6)),
         1 => node().prop_map(|node| without(&gre(node, 6))),
         1 => node().prop_map(|node| { let [_, port] = geneve(node); port }),
+        2 => (node(), 7_u32..9).prop_map(|(node, ofport)| node_port(node, ofport)),
+        1 => node().prop_map(|node| without(&node_port(node, 7))),
         1 => (node(), 1_u32..3).prop_map(|(node, ofport)| {
             let [_, Row::Port(id, Some(port))] = switch(node) else { unreachable!() };
             Row::Port(id, Some(Port { ofport: OfPort(ofport), ..port }))
@@ -259,6 +261,9 @@ fn ids_in_use(model: &Model) -> BTreeMap<(Pool, String), u32> {
     for (dpid, _) in model.switches() {
         for (network, lport, _) in model.uplinks(dpid) {
             ids.insert((Pool::Interfaces, uplink_lport_key(network).to_string()), lport.0);
+        }
+        if let Some((lport, _)) = model.node_port(dpid) {
+            ids.insert((Pool::Interfaces, NODE_LPORT_KEY.to_owned()), lport.0);
         }
         if let Some((lport, _)) = model.gre(dpid) {
             ids.insert((Pool::Interfaces, "tunnel gre".to_owned()), lport.0);

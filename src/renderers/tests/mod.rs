@@ -7,6 +7,7 @@ mod differential;
 mod extra_routes;
 mod laws;
 mod mini;
+mod north_south;
 mod ovs;
 mod plan;
 mod prefixes;
@@ -34,6 +35,11 @@ fn assert_golden(case: &str, world: &World, switches: &[u64]) {
         }
         golden::assert_text(&format!("src/renderers/{feature}/golden/{case}.flows"), &text);
     }
+}
+
+#[test]
+fn node_with_its_own_port() {
+    assert_golden("node-port", &two_pods().on_two_nodes().with([node_port(1, 7)]), &[1]);
 }
 
 #[test]

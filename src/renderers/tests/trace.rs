@@ -6,33 +6,33 @@ use super::super::testing::*;
 use super::ovs::Ovs;
 
 impl Ovs {
-    fn trace(&self, bridge: &str, packet: &str) -> Trace {
+    pub fn trace(&self, bridge: &str, packet: &str) -> Trace {
         Trace { text: self.control().ask("ofproto/trace", &[bridge, packet]) }
     }
 }
 
-struct Trace {
+pub struct Trace {
     text: String,
 }
 
 impl Trace {
     /// OpenFlow ports that get a copy.
-    fn outputs(&self) -> BTreeSet<u32> {
+    pub fn outputs(&self) -> BTreeSet<u32> {
         let outputs = self.text.lines().filter_map(|line| line.trim().strip_prefix("output:"));
         outputs.filter_map(|port| port.parse().ok()).collect()
     }
 
-    fn goes_to(&self, ports: impl IntoIterator<Item = u32>) -> &Trace {
+    pub fn goes_to(&self, ports: impl IntoIterator<Item = u32>) -> &Trace {
         assert_eq!(self.outputs(), ports.into_iter().collect(), "{}", self.text);
         self
     }
 
-    fn is_dropped(&self) -> &Trace {
+    pub fn is_dropped(&self) -> &Trace {
         assert!(self.text.contains("Datapath actions: drop"), "{}", self.text);
         self.goes_to([])
     }
 
-    fn says(&self, part: &str) -> &Trace {
+    pub fn says(&self, part: &str) -> &Trace {
         assert!(self.text.contains(part), "no {part} in\n{}", self.text);
         self
     }

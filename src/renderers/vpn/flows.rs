@@ -33,7 +33,7 @@ const ECHO_V6: u16 = 160;
 type Owned = Owner<owners::Vpn>;
 
 /// 10 and the prefix length: the longest prefix wins. Source: netvirt.
-fn longest(prefix: IpNetwork) -> u16 {
+pub(super) fn longest(prefix: IpNetwork) -> u16 {
     10 + u16::from(prefix.prefix())
 }
 

@@ -5,21 +5,23 @@
 //!                                 ├ prefix behind a pod (extra route): the same, to its port
 //!                                 ├ prefix of a switch: TTL, the VPN's own VNI, tunnel ─► 36 ─► 21 there
 //!                                 ├ pod elsewhere that no prefix covers: the same, by its address
-//!                                 └ gateway address: echo answered
+//!                                 ├ gateway address: echo answered
+//!                                 └ the node of this switch: MACs, its own port (and from there, in a VPN of its own, to any pod here)
 //! ```
 //! Tables 19 and 21. Both ends route, so a packet between nodes loses two from its TTL. A pod's own route is longer than
 //! any prefix, so it leads to where the pod is, whatever prefix its address lies in.
 
 mod derive;
 mod flows;
+mod node;
 mod routes;
 
 pub use derive::Prefixes;
 pub use routes::Routes;
 
 use super::key::{
-    gateways_of_vpn, interfaces_of_vpn, outsiders_of_vpn, prefixes_reached, touched_interfaces,
-    vpns_respanned,
+    gateways_of_vpn, interfaces_of_vpn, nodes_touched, outsiders_of_vpn, prefixes_reached,
+    touched_interfaces, vpns_respanned,
 };
 use super::{Key, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
@@ -34,6 +36,7 @@ impl Vpns {
     /// import its routes.
     fn interface(&self, id: &InterfaceId, model: &Model, out: &mut Rendered) {
         let Some(interface) = model.interface(id) else { return };
+        node::to_pod(interface, model, out);
         let Some((identity, lport, attachment)) = interface.plugged() else { return };
         let (Some(name), Some(vpn)) = (&identity.vpn, model.vpn_of(identity)) else { return };
         let here = attachment.dpid;
@@ -77,6 +80,7 @@ impl Renderer for Vpns {
 
     fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
         touched_interfaces(touched, keys);
+        nodes_touched(touched, model, keys);
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
         keys.extend(touched.vpn_spans.iter().cloned().map(|(vpn, dpid)| Key::VpnOnSwitch(vpn, dpid)));
         keys.extend(touched.gateways.iter().cloned().map(|(vpn, address)| Key::Gateway(vpn, address)));
@@ -107,6 +111,7 @@ impl Renderer for Vpns {
                 let Some(vpn) = model.vpn(name).filter(|vpn| vpn.members.contains_key(dpid)) else { return };
                 if let (Some(id), Some(gateway)) = (vpn.id, vpn.gateway_mac()) {
                     out.flow(*dpid, flows::gateway_mac(id, gateway, &Owner::new(name)));
+                    node::to_node(name, id, *dpid, model, out);
                 }
             }
             Key::Prefix(name, to, share) => self.prefix(name, *to, *share, model, out),
@@ -123,6 +128,7 @@ impl Renderer for Vpns {
             Key::Switch(dpid) if model.switch(*dpid).is_some() => {
                 let owner = Owner::new("switch");
                 out.flow(*dpid, flows::arp_is_not_routed(&owner));
+                node::of_switch(*dpid, model, out);
                 for flow in flows::expired(&owner) {
                     out.flow(*dpid, flow);
                 }

@@ -4,6 +4,7 @@
 //! operational datastore shows, and `track` follows the changes. All three are pure; `session` carries them out.
 
 mod facts;
+mod node_port;
 mod physical;
 mod plan;
 mod presence;
@@ -35,6 +36,8 @@ pub struct Settings {
     pub overlay: Overlay,
     /// Whether each node gets a GRE port, for networks that ask for GRE.
     pub gre: bool,
+    /// Whether each node gets a port of its own on the bridge, to reach its pods.
+    pub node_port: bool,
     /// Silence after which the peer is asked for an echo; twice that ends the session.
     pub probe: Duration,
     /// Which databases are connected; one for all sessions.
@@ -50,6 +53,7 @@ impl Default for Settings {
             controller: None,
             overlay: Overlay::default(),
             gre: true,
+            node_port: true,
             probe: Duration::from_secs(5),
             presence: Presence::default(),
         }
@@ -99,6 +103,9 @@ impl Overlay {
         }
     }
 }
+
+/// Name of the node's own port on the integration bridge, and of its network device.
+pub const NODE_PORT: &str = "coeus0";
 
 /// Name of the one GRE port of a switch.
 pub const GRE_PORT: &str = "gre-coeus";

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::node_port::node_port;
 use super::{GRE_PORT, Overlay, Settings, physical};
 use crate::ovsdb::{Cache, Row, map, named_uuid, set, uuid};
 
@@ -28,6 +29,8 @@ pub fn plan(cache: &Cache, settings: &Settings, controller: &str) -> Vec<Value> 
             controllers(cache, id, bridge, controller, &mut operations);
             let local_ip = open_vswitch.map("other_config").get("local_ip").copied();
             tunnels(cache, settings, id, bridge, local_ip, &mut operations);
+            // From the moment the node is known by its address: by that its pods reach it.
+            node_port(cache, id, bridge, settings.node_port && local_ip.is_some(), &mut operations);
             physical::patches(cache, id, open_vswitch, &mut operations);
         }
     }
@@ -201,7 +204,7 @@ mod tests {
 
     /// Only VXLAN.
     fn vxlan() -> Settings {
-        Settings { gre: false, ..Settings::default() }
+        Settings { gre: false, node_port: false, ..Settings::default() }
     }
 
     const TARGET: &str = "tcp:10.0.0.1:6653";
@@ -282,7 +285,7 @@ mod tests {
         let mut cache = cache(Some(bridge), Some("192.0.2.1"));
         let port = json!({"name": TUNNEL_PORT, "interfaces": uuid("i"), "external_ids": map([OURS])});
         cache.update(&json!({"Port": {"t": {"new": port}}})).unwrap();
-        let settings = Settings { overlay: Overlay::Geneve, ..Settings::default() };
+        let settings = Settings { overlay: Overlay::Geneve, node_port: false, ..Settings::default() };
         let operations = plan(&cache, &settings, TARGET);
         assert_eq!(operations[0]["mutations"][0], json!(["ports", "delete", set([uuid("t")])]));
         let made: Vec<_> =

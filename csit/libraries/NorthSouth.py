@@ -1,0 +1,132 @@
+"""Robot keywords for what lies between pods and everything else: the node, and what is behind an interface."""
+
+import subprocess
+import time
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+from robot.libraries.BuiltIn import BuiltIn
+
+from lab import wait_until
+
+PORT = "coeus0"
+
+
+@library(scope="SUITE", auto_keywords=False)
+class NorthSouth:
+    @property
+    def coeus(self):
+        return BuiltIn().get_library_instance("CoeusLab")
+
+    def node(self, number):
+        return self.coeus.node(number)
+
+    # -- the node
+
+    @keyword
+    def route_pods_of_node(self, node, pod_cidr):
+        """What a node's administrator does once: the port is up, and the pods are behind it."""
+        node = self.node(node)
+        wait_until(f"{node.name} has {PORT}", lambda: PORT in node.vsctl("list-ports", "br-int").split())
+        wait_until(f"the device {PORT} of {node.name}", lambda: PORT in node.inside("ls", "/sys/class/net").split())
+        node.inside("ip", "link", "set", PORT, "up")
+        # The userspace datapath forwards half-made checksums as they are; let the node finish them.
+        node.inside("ethtool", "-K", PORT, "tx", "off")
+        node.inside("ip", "route", "replace", pod_cidr, "dev", PORT, "src", node.local_ip)
+
+    @keyword
+    def node_address(self, node):
+        return self.node(node).local_ip
+
+    @keyword
+    def node_forwards(self, node):
+        self.node(node).inside("sysctl", "-q", "-w", "net.ipv4.ip_forward=1")
+
+    def node_reaches(self, node, address, timeout):
+        def answered():
+            out = self.node(node).inside("ping", "-n", "-c", "1", "-W", "1", address, check=False)
+            return "1 received" in out
+
+        wait_until(f"node {node} reaches {address}", answered, timeout)
+
+    @keyword
+    def node_should_reach(self, node, address, timeout=15):
+        self.node_reaches(node, address, float(timeout))
+
+    @keyword
+    def node_should_not_reach(self, node, address):
+        out = self.node(node).inside("ping", "-n", "-c", "3", "-i", "0.2", "-W", "1", address, check=False)
+        logger.info(out)
+        if " 0 received" not in out:
+            raise AssertionError(f"node {node} reaches {address} and should not")
+
+    def exchange(self, server, client, address, port, size):
+        """Bytes that arrive over TCP; server and client are names of namespaces."""
+        listener = subprocess.Popen(
+            ["ip", "netns", "exec", server, "sh", "-c", f"timeout 30 nc -l {port} | wc -c"],
+            stdout=subprocess.PIPE, text=True,
+        )
+        try:
+            time.sleep(0.3)
+            subprocess.run(
+                ["ip", "netns", "exec", client, "sh", "-c",
+                 f"head -c {size} /dev/zero | timeout 20 nc -N -w 10 {address} {port}"],
+                timeout=40, check=False,
+            )
+            return int(listener.communicate(timeout=40)[0])
+        finally:
+            listener.kill()
+
+    @keyword
+    def health_check(self, node, pod, port=8080, size=1048576):
+        """The node connects to a pod over TCP; answers how many bytes arrived there."""
+        pod = self.coeus.pods[pod]
+        return self.exchange(pod.namespace, self.node(node).namespace, pod.address, int(port), int(size))
+
+    @keyword
+    def connect_to_node(self, pod, node, port=10250, size=1048576):
+        """A pod connects to a node over TCP; answers how many bytes arrived there."""
+        node = self.node(node)
+        return self.exchange(node.namespace, self.coeus.pods[pod].namespace, node.local_ip, int(port), int(size))
+
+    @keyword
+    def ping_from(self, pod, source, address):
+        """Pings from an address that the pod has beside its own; answers how many answers came."""
+        target = self.coeus.pods[pod]
+        out = target.inside("ping", "-n", "-c", "5", "-i", "0.2", "-W", "1", "-I", source, address, check=False)
+        logger.info(out)
+        return int(out.split(" received")[0].rsplit(" ", 1)[1])
+
+    # -- interfaces written by hand
+
+    @keyword
+    def plug_interface(self, name, node, address, gateway):
+        """A namespace whose port carries the interface of that name."""
+        number = len(self.coeus.lab.pods) + 1
+        mac = f"0a:00:00:01:{number >> 8:02x}:{number & 255:02x}"
+        self.coeus.pods[name] = self.coeus.lab.add_pod(self.node(node), name, mac, address, gateway)
+
+    @keyword
+    def put_behind(self, pod, address):
+        """The pod is a router with this address behind it."""
+        self.coeus.pods[pod].inside("ip", "address", "add", address, "dev", "lo")
+
+    @keyword
+    def interface_bodies(self, name, elan, vpn, address, gateway):
+        """Path and body of each part of an interface that is written by hand."""
+        adjacency = {"ip_address": f"{address}/32", "adjacency_type": "primary-adjacency", "subnet_gateway_ip": gateway}
+        return [
+            (f"ietf-interfaces:interfaces/interface/{name}",
+             {"ietf-interfaces:interface": [{"name": name, "type": "iana-if-type:l2vlan", "enabled": True}]}),
+            (f"elan:elan-interfaces/elan-interface/{name}",
+             {"elan:elan-interface": [{"name": name, "elan-instance-name": elan}]}),
+            (f"l3vpn:vpn-interfaces/vpn-interface/{name}",
+             {"l3vpn:vpn-interface": [{"name": name, "vpn-instance-names": [{"vpn-name": vpn}],
+                                       "odl-l3vpn:adjacency": [adjacency]}]}),
+        ]
+
+    @keyword
+    def route_body(self, prefix, next_hop):
+        return {"odl-l3vpn:adjacency": [
+            {"ip_address": prefix, "adjacency_type": "extra-route", "next-hop-ip-list": [next_hop]}
+        ]}

@@ -1,0 +1,106 @@
+*** Settings ***
+Documentation       What lies between pods and everything else, on two nodes: prefixes behind an interface, and the node
+...                 itself, which reaches its pods of all namespaces and is reached by them, under anti-spoofing.
+Resource            ../resources/coeus.resource
+Library             ../libraries/NorthSouth.py
+Suite Setup         Start Two Nodes
+Suite Teardown      Stop Lab
+
+*** Variables ***
+${ADJACENCY}        ${CONFIG}/l3vpn:vpn-interfaces/vpn-interface/c1/adjacency
+
+*** Test Cases ***
+What Is Behind An Interface Is Not Reached Before It Is Routed
+    Create Interface    c1    1    10.50.0.11
+    Create Interface    c2    2    10.50.0.12
+    Put Behind    c1    10.77.0.1/32
+    Ping Should Pass    c2    10.50.0.11    30
+    Ping Should Fail    c2    10.77.0.1
+    ${answers}=    Ping From    c1    10.77.0.1    10.50.0.12
+    Should Be Equal As Integers    ${answers}    0
+
+An Extra Route Leads To The Port And Back
+    ${body}=    Route Body    10.77.0.0/16    10.50.0.11
+    PUT On Session    coeus    ${ADJACENCY}/10.77.0.0%2F16    json=${body}    expected_status=201
+    Ping Should Pass    c2    10.77.0.1
+    ${answers}=    Ping From    c1    10.77.0.1    10.50.0.12
+    Should Be True    ${answers} >= 4
+    Resource Should Say    ${CONFIG}/odl-fib:fibEntries    10.77.0.0/16    "origin":"s"
+    Resource Should Say    ${OPERATIONAL}/coeus-status:objects/object/c1    10.77.0.0/16
+
+A Default Route Takes What Nobody Has
+    Put Behind    c1    198.51.100.7/32
+    Ping Should Fail    c2    198.51.100.7
+    ${body}=    Route Body    0.0.0.0/0    10.50.0.11
+    PUT On Session    coeus    ${ADJACENCY}/0.0.0.0%2F0    json=${body}    expected_status=201
+    Ping Should Pass    c2    198.51.100.7
+
+A Route That Goes Leads Nowhere
+    DELETE On Session    coeus    ${ADJACENCY}/0.0.0.0%2F0    expected_status=200
+    DELETE On Session    coeus    ${ADJACENCY}/10.77.0.0%2F16    expected_status=200
+    Wait Until Keyword Succeeds    10 s    300 ms    Ping Should Fail    c2    10.77.0.1
+    Ping Should Fail    c2    198.51.100.7
+    Ping Should Pass    c2    10.50.0.11
+
+A Node Reaches Its Pods Of All Namespaces
+    Create And Plug Pod    p1    blue    1    10.11.1.10    10.11.1.1
+    Create And Plug Pod    r1    red    1    10.11.1.20    10.11.1.1
+    Create And Plug Pod    p2    blue    2    10.11.2.10    10.11.2.1
+    Ping Should Pass    blue:p1    10.11.2.10    30
+    Route Pods Of Node    1    10.11.1.0/24
+    Route Pods Of Node    2    10.11.2.0/24
+    Node Should Reach    1    10.11.1.10
+    Node Should Reach    1    10.11.1.20
+    Node Should Reach    2    10.11.2.10
+
+Pods Reach Their Node
+    ${address}=    Node Address    1
+    Ping Should Pass    blue:p1    ${address}
+    Ping Should Pass    red:r1    ${address}
+    ${other}=    Node Address    2
+    Ping Should Fail    blue:p1    ${other}
+
+Health Checks Pass Both Ways
+    FOR    ${pod}    IN    blue:p1    red:r1
+        ${bytes}=    Health Check    1    ${pod}
+        Should Be Equal As Integers    ${bytes}    1048576
+        ${bytes}=    Connect To Node    ${pod}    1
+        Should Be Equal As Integers    ${bytes}    1048576
+    END
+
+Nobody Reaches His Node Under Another Address
+    ${address}=    Node Address    1
+    Put Behind    blue:p1    10.11.1.77/32
+    ${answers}=    Ping From    blue:p1    10.11.1.77    ${address}
+    Should Be Equal As Integers    ${answers}    0
+
+Namespaces Stay Apart Though Their Node Reaches Both
+    Node Forwards    1
+    Ping Should Fail    red:r1    10.11.1.10
+    Ping Should Fail    blue:p1    10.11.1.20
+
+A Pod That Goes Is Reached No More
+    Delete Pod    r1    red
+    Wait Until Keyword Succeeds    10 s    300 ms    Node Should Not Reach    1    10.11.1.20
+
+The Switches Hold What The Data Ask For
+    Tables Should Be As From Scratch
+
+*** Keywords ***
+Start Two Nodes
+    Start Lab And Session    2
+    Announce Node    1    10.11.1.0/24
+    Announce Node    2    10.11.2.0/24
+    ${elan}=    Evaluate    {"elan:elan-instance": [{"elan-instance-name": "lan", "segment-type": "elan:segment-type-vxlan", "segmentation-id": 5001}]}
+    PUT On Session    coeus    ${CONFIG}/elan:elan-instances/elan-instance/lan    json=${elan}    expected_status=201
+    ${vpn}=    Evaluate    {"l3vpn:vpn-instance": [{"vpn-instance-name": "corp", "ipv4-family": {"route-distinguisher": ["7:1"]}}]}
+    PUT On Session    coeus    ${CONFIG}/l3vpn:vpn-instances/vpn-instance/corp    json=${vpn}    expected_status=201
+
+Create Interface
+    [Documentation]    An interface written by hand in lan and corp, and its port on a node.
+    [Arguments]    ${name}    ${node}    ${address}
+    ${parts}=    Interface Bodies    ${name}    lan    corp    ${address}    10.50.0.1
+    FOR    ${part}    IN    @{parts}
+        PUT On Session    coeus    ${CONFIG}/${part}[0]    json=${part}[1]    expected_status=201
+    END
+    Plug Interface    ${name}    ${node}    ${address}/24    10.50.0.1

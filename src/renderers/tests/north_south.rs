@@ -1,0 +1,124 @@
+//! Node and pods: who reaches whom by the node's own port.
+
+use super::super::testing::*;
+use super::ovs::Ovs;
+use crate::datastore::Store::Operational;
+use crate::pipeline::golden;
+
+const NODE: &str = "02:c0:e5:00:00:02";
+const NODE_GATEWAY: &str = "02:c0:e5:00:00:01";
+const GATEWAY: &str = "02:c0:e5:01:86:a0";
+
+/// p1 and p4 of blue and r1 of red on node 1, whose own port is 7; p2 of blue on node 2, which has none.
+fn node_and_pods() -> World {
+    World::default()
+        .with(switch(1))
+        .with(switch(2))
+        .with([k8s_node(1, Some("10.11.1.0/24")), k8s_node(2, Some("10.11.2.0/24")), node_port(1, 7)])
+        .with([pod_with("p1", "blue", 1, &["10.11.1.10", "fd00:1::10"]), port(1, "blue:p1", 10)])
+        .with([pod("r1", "red", 1, Some("10.11.1.11")), port(1, "red:r1", 11)])
+        .with([pod("p2", "blue", 2, Some("10.11.2.10")), port(2, "blue:p2", 10)])
+}
+
+#[test]
+fn a_node_reaches_its_pods_of_all_namespaces_and_they_reach_it() {
+    let Some(ovs) = Ovs::start() else { return };
+    let world = node_and_pods();
+    ovs.bridge("br1", &world.tables(1, ""));
+    let from_node = |rest: &str| format!("in_port=7,dl_src={NODE},dl_dst={NODE_GATEWAY},{rest}");
+    let tcp = |source: &str, target: &str| {
+        format!("tcp,nw_src={source},nw_dst={target},nw_ttl=64,tp_src=40000,tp_dst=80")
+    };
+    // Down, with the MAC addresses that a pod expects of its gateway; and up, whatever the namespace.
+    for (port, mac, address, gateway) in [
+        (10, "0a:00:00:01:00:0a", "10.11.1.10", GATEWAY),
+        (11, "0a:00:00:01:00:0b", "10.11.1.11", "02:c0:e5:01:86:a1"),
+    ] {
+        ovs.trace("br1", &from_node(&tcp("192.168.56.11", address)))
+            .goes_to([port])
+            .says(&format!("set_field:{mac}->eth_dst"))
+            .says(&format!("set_field:{gateway}->eth_src"))
+            .says("nw_ttl=63");
+        let up = format!("in_port={port},dl_src={mac},dl_dst={gateway},{}", tcp(address, "192.168.56.11"));
+        ovs.trace("br1", &up).goes_to([7]).says(&format!("set_field:{NODE}->eth_dst"));
+        // Nobody reaches his node with another's address.
+        ovs.trace("br1", &up.replace(address, "10.11.1.77")).is_dropped();
+    }
+    let six = "tcp6,ipv6_src=fd00::11,ipv6_dst=fd00:1::10,nw_ttl=64,tp_src=40000,tp_dst=80";
+    ovs.trace("br1", &from_node(six)).goes_to([10]);
+    // The node's questions for neighbours.
+    let arp = format!(
+        "in_port=7,arp,arp_op=1,dl_src={NODE},dl_dst=ff:ff:ff:ff:ff:ff,arp_sha={NODE},arp_spa=192.168.56.11,arp_tpa=10.11.1.10"
+    );
+    ovs.trace("br1", &arp).goes_to([7]).says(&format!("set_field:{NODE_GATEWAY}->eth_src"));
+    let ask = |target: &str| {
+        format!(
+            "in_port=7,icmp6,dl_src={NODE},dl_dst=33:33:ff:00:00:10,ipv6_src=fe80::1:2,ipv6_dst=ff02::1:ff00:10,nw_ttl=255,icmpv6_type=135,icmpv6_code=0,nd_target={target}"
+        )
+    };
+    ovs.trace("br1", &ask("fd00:1::10")).goes_to([7]);
+    ovs.trace("br1", &ask("fe80::1:2")).is_dropped();
+    // Not into a tunnel, nor from one; other nodes are not behind this port; tags are not taken.
+    ovs.trace("br1", &from_node(&tcp("192.168.56.11", "10.11.2.10"))).is_dropped();
+    let vni = world.workshop.model.vpn("blue").unwrap().l3_vni.unwrap().0;
+    let arriving = format!(
+        "in_port=1,tun_id={vni},dl_src={GATEWAY},dl_dst={GATEWAY},{}",
+        tcp("10.11.2.10", "192.168.56.11")
+    );
+    ovs.trace("br1", &arriving).is_dropped();
+    let up = format!(
+        "in_port=10,dl_src=0a:00:00:01:00:0a,dl_dst={GATEWAY},{}",
+        tcp("10.11.1.10", "192.168.56.12")
+    );
+    ovs.trace("br1", &up).is_dropped();
+    ovs.trace("br1", &from_node(&format!("dl_vlan=7,{}", tcp("192.168.56.11", "10.11.1.10")))).is_dropped();
+}
+
+/// Two pods of one address: the node reaches one, the other says so, and with the first gone all is well.
+#[test]
+fn of_two_pods_of_one_address_a_node_reaches_one() {
+    let mut world = node_and_pods();
+    let to = |world: &World, port: &str| {
+        let text = golden::print(&world.tables(1, "vpn"));
+        text.lines()
+            .any(|line| line.contains("metadata=0x2/0xfffffe,nw_dst=10.11.1.10") && line.contains(port))
+    };
+    let status =
+        |world: &World, pod: &str| world.read(Operational, &format!("coeus-status:objects/object={pod}"));
+    let p1 = "0a:00:00:01:00:0a";
+    world.put([pod("r2", "red", 1, Some("10.11.1.10")), port(1, "red:r2", 12)]);
+    assert!(to(&world, p1) && !to(&world, "0a:00:00:01:00:0c"));
+    assert!(
+        status(&world, "red%3Ar2").contains("its node reaches blue:p1 at 10.11.1.10"),
+        "{}",
+        status(&world, "red%3Ar2")
+    );
+    assert!(!status(&world, "blue%3Ap1").contains("its node reaches"));
+    world.put([no_pod("p1")]);
+    assert!(to(&world, "0a:00:00:01:00:0c"));
+    assert!(!status(&world, "red%3Ar2").contains("its node reaches"));
+}
+
+/// A pod that has the node's address in its VPN takes its place there, and nowhere else.
+#[test]
+fn a_pod_with_the_address_of_its_node_comes_first() {
+    let mut world = node_and_pods();
+    let ways =
+        |world: &World| golden::print(&world.tables(1, "vpn")).matches("nw_dst=192.168.56.11 ").count();
+    assert_eq!(ways(&world), 2, "one of each VPN");
+    let before = world.tables(1, "");
+    world.put([pod("odd", "blue", 1, Some("192.168.56.11")), port(1, "blue:odd", 13)]);
+    let text = golden::print(&world.tables(1, "vpn"));
+    let to_node = |line: &&str| line.contains("nw_dst=192.168.56.11 ") && line.contains(NODE);
+    assert_eq!(text.lines().filter(to_node).count(), 1, "{text}");
+    world.put([no_pod("odd"), no_port(1, "blue:odd")]);
+    assert!(world.tables(1, "") == before);
+    // Another address of the node, and none.
+    let crate::model::Row::K8sNode(uid, Some(mut row)) = k8s_node(1, None) else { unreachable!() };
+    world.put([bridge(1, Some(host(9)))]);
+    assert_eq!(ways(&world), 0);
+    row.internal = Some(host(9).into());
+    row.external = Some("192.168.56.11".parse().unwrap());
+    world.put([crate::model::Row::K8sNode(uid, Some(row))]);
+    assert_eq!(ways(&world), 0, "what is external may be another's");
+}

@@ -1,0 +1,57 @@
+//! The node and its pods, by the node's own port.
+//!
+//! What the node sends is in a VPN of its own, which has a route to every pod on the switch; each VPN of the switch has one
+//! to the node. Nothing of it goes through a tunnel: a node reaches its own pods, and pods their own node.
+
+use std::net::IpAddr;
+
+use super::super::Rendered;
+use super::flows;
+use crate::model::{Interface, Model, NODE_VPN, gateway_mac};
+use crate::net::{Dpid, LportTag, MacAddr, VpnId};
+use crate::pipeline::actions::{dec_ttl, egress_to, resubmit, set_eth_dst, set_eth_src};
+use crate::pipeline::matches::{ip_host, split_horizon, vpn_id};
+use crate::pipeline::{EGRESS_DISPATCHER, FIB, Flow, Owner, owners};
+use crate::schema::Text;
+
+type Owned = Owner<owners::Vpn>;
+
+/// What the node sends to its gateway is routed.
+pub(super) fn of_switch(dpid: Dpid, model: &Model, out: &mut Rendered) {
+    if model.node_port(dpid).is_some() {
+        let owner = Owner::new("node port");
+        out.flow(dpid, flows::gateway_mac(NODE_VPN, gateway_mac(NODE_VPN), &owner));
+    }
+}
+
+/// From the node to one pod.
+pub(super) fn to_pod(interface: &Interface, model: &Model, out: &mut Rendered) {
+    let Some((identity, lport, attachment)) = interface.plugged() else { return };
+    let here = attachment.dpid;
+    let gateway = model.vpn_of(identity).and_then(|vpn| vpn.gateway_mac());
+    let (Some(gateway), Some(_)) = (gateway, model.node_port(here)) else { return };
+    let owner = Owner::new(&identity.name);
+    let reached = |address: &IpAddr| model.is_on_node(here, *address, &interface.id);
+    for address in interface.addresses.iter().map(|address| address.ip).filter(reached) {
+        out.flow(here, flows::route_local(NODE_VPN, address.into(), gateway, attachment.mac, lport, &owner));
+    }
+}
+
+/// From the pods of a VPN on a switch to its node.
+pub(super) fn to_node(name: &Text, vpn: VpnId, dpid: Dpid, model: &Model, out: &mut Rendered) {
+    let Some((lport, port)) = model.node_port(dpid) else { return };
+    for address in model.node_addresses(dpid, name) {
+        out.flow(dpid, route_to_node(vpn, address, port.mac, lport, &Owner::new(name)));
+    }
+}
+
+/// Not for what came through a tunnel: the node has no way back there.
+fn route_to_node(vpn: VpnId, address: IpAddr, node: MacAddr, lport: LportTag, owner: &Owned) -> Flow {
+    Flow::table(FIB)
+        .priority(flows::longest(address.into()))
+        .matching([vpn_id(vpn), split_horizon(false)])
+        .matching(ip_host(address))
+        .then([dec_ttl(), set_eth_src(gateway_mac(NODE_VPN)), set_eth_dst(node), egress_to(lport)])
+        .then([resubmit(EGRESS_DISPATCHER)])
+        .owned_by(owner)
+}
