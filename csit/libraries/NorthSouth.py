@@ -7,7 +7,7 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
-from lab import wait_until
+from lab import run, wait_until
 
 PORT = "coeus0"
 
@@ -96,6 +96,47 @@ class NorthSouth:
         out = target.inside("ping", "-n", "-c", "5", "-i", "0.2", "-W", "1", "-I", source, address, check=False)
         logger.info(out)
         return int(out.split(" received")[0].rsplit(" ", 1)[1])
+
+    # -- outside
+
+    @keyword
+    def connect_outside(self, node, source):
+        """A host beyond a node that knows of no pods: only of the address that the node's pods come from. Answers its address."""
+        lab, node = self.coeus.lab, self.node(node)
+        self.outside = f"{lab.tag}out"
+        lab.add_namespace(self.outside)
+        node.inside("ip", "link", "add", "ext0", "type", "veth", "peer", "name", "eth0", "netns", self.outside)
+        for namespace, device, address in ((node.namespace, "ext0", "198.51.100.1/24"), (self.outside, "eth0", "198.51.100.2/24")):
+            run("ip", "-n", namespace, "address", "add", address, "dev", device)
+            run("ip", "-n", namespace, "link", "set", device, "up")
+            run("ip", "netns", "exec", namespace, "ethtool", "-K", device, "tx", "off")
+        run("ip", "-n", self.outside, "route", "add", source, "via", "198.51.100.1")
+        node.inside("ip", "route", "replace", source, "dev", PORT)
+        return "198.51.100.2"
+
+    @keyword
+    def outside_should_not_reach(self, address):
+        out = run("ip", "netns", "exec", self.outside, "ping", "-n", "-c", "3", "-i", "0.2", "-W", "1", address, check=False)
+        if " 0 received" not in out:
+            raise AssertionError(f"{address} is reached from outside, unasked")
+
+    @keyword
+    def outside_should_reach(self, address):
+        out = run("ip", "netns", "exec", self.outside, "ping", "-n", "-c", "3", "-i", "0.2", "-W", "1", address, check=False)
+        if " 0 received" in out:
+            raise AssertionError(f"{address} is not reached from outside")
+
+    @keyword
+    def connect_to_outside(self, pod, address, port=8080, size=1048576):
+        """A pod connects to the host outside over TCP; answers how many bytes arrived there."""
+        return self.exchange(self.outside, self.coeus.pods[pod].namespace, address, int(port), int(size))
+
+    @keyword
+    def source_nat_body(self, mode, node=None, source=None):
+        nat = {"mode": mode}
+        if node:
+            nat["node"] = [{"address": self.node(node).local_ip, "source-address": source}]
+        return {"coeus-north-south:source-nat": nat}
 
     # -- interfaces written by hand
 

@@ -1,12 +1,14 @@
 *** Settings ***
 Documentation       What lies between pods and everything else, on two nodes: prefixes behind an interface, and the node
-...                 itself, which reaches its pods of all namespaces and is reached by them, under anti-spoofing.
+...                 itself, which reaches its pods of all namespaces and is reached by them, under anti-spoofing; and what is outside,
+...                 which pods reach by source NAT.
 Resource            ../resources/coeus.resource
 Library             ../libraries/NorthSouth.py
 Suite Setup         Start Two Nodes
 Suite Teardown      Stop Lab
 
 *** Variables ***
+${SOURCE NAT}       ${CONFIG}/coeus-north-south:source-nat
 ${ADJACENCY}        ${CONFIG}/l3vpn:vpn-interfaces/vpn-interface/c1/adjacency
 
 *** Test Cases ***
@@ -78,6 +80,41 @@ Namespaces Stay Apart Though Their Node Reaches Both
     Node Forwards    1
     Ping Should Fail    red:r1    10.11.1.10
     Ping Should Fail    blue:p1    10.11.1.20
+
+Nothing Leaves While Nothing Is Translated
+    ${outside}=    Connect Outside    1    203.0.113.5
+    Set Suite Variable    ${OUTSIDE}    ${outside}
+    Outside Should Not Reach    203.0.113.5
+    Ping Should Fail    blue:p1    ${OUTSIDE}
+
+Pods Of All Namespaces Get Outside By Their Node's Address
+    ${body}=    Source Nat Body    node    1    203.0.113.5
+    PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=201
+    FOR    ${pod}    IN    blue:p1    red:r1
+        Ping Should Pass    ${pod}    ${OUTSIDE}
+        ${bytes}=    Connect To Outside    ${pod}    ${OUTSIDE}
+        Should Be Equal As Integers    ${bytes}    1048576
+    END
+    Ping Should Pass    blue:p1    10.11.2.10
+    Node Should Reach    1    10.11.1.10
+
+Nobody Comes In From Outside Unasked
+    Outside Should Reach    198.51.100.1
+    Outside Should Not Reach    203.0.113.5
+    ${answers}=    Ping From    blue:p1    10.11.1.77    ${OUTSIDE}
+    Should Be Equal As Integers    ${answers}    0
+
+Namespaces Are No Outside Of Each Other
+    Ping Should Fail    red:r1    10.11.1.10
+    Ping Should Fail    blue:p1    10.11.1.20
+
+Translation Ends When It Is Switched Off
+    ${body}=    Source Nat Body    none
+    PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=200
+    Wait Until Keyword Succeeds    10 s    300 ms    Ping Should Fail    blue:p1    ${OUTSIDE}
+    ${body}=    Source Nat Body    node    1    203.0.113.5
+    PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=200
+    Ping Should Pass    blue:p1    ${OUTSIDE}
 
 A Pod That Goes Is Reached No More
     Delete Pod    r1    red

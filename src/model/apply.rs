@@ -17,6 +17,7 @@ use super::prefixes::Prefixes;
 use super::rows::{
     Beyond, Bridge, ElanInstance, HandMade, K8sNode, Lease, Pod, Port, PortId, Row, VpnInstance,
 };
+use super::source_nat::SourceNat;
 use super::spans::{Elan, NodePort, Switch, TunnelKind, TunnelPort, Vpn};
 use super::touched::Touched;
 use super::underlay::{GRE_LPORT_KEY, uplink_lport_key};
@@ -61,6 +62,7 @@ pub struct Model {
     pub(super) switches: BTreeMap<Dpid, Switch>,
     pub(super) prefixes: Prefixes,
     pub(super) node_side: NodeSide,
+    pub(super) source_nat: Option<SourceNat>,
     /// Gateways of each VPN, with the number of interfaces that use one by switch.
     pub(super) gateways: BTreeMap<(Text, IpAddr), BTreeMap<Dpid, usize>>,
     pub(super) interfaces_on: BTreeMap<Dpid, BTreeSet<InterfaceId>>,
@@ -137,6 +139,7 @@ impl Model {
             Row::HandMade(name, row) => self.put_hand_made(&name, row, work),
             Row::ElanInstance(name, row) => self.put_elan_instance(&name, row, allocator, work),
             Row::VpnInstance(name, row) => self.put_vpn_instance(&name, row, allocator, work),
+            Row::SourceNat(row) => self.put_source_nat(row, work),
         }
     }
 

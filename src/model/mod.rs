@@ -26,6 +26,7 @@ mod read;
 mod resolve;
 mod routes;
 mod rows;
+mod source_nat;
 mod spans;
 mod status;
 mod systems;
@@ -49,6 +50,7 @@ pub use rows::{
     Beyond, Bridge, ElanInstance, HandMade, K8sNode, LINK_LOCAL_GATEWAY, Lease, NetworkType, Pod,
     PodInterface, Port, PortId, Row, VpnInstance, WantedAddress, WantedRoute,
 };
+pub use source_nat::SourceNat;
 pub use spans::{
     CHUNK_BITS, Chunk, Elan, NodePort, SHARES, Switch, TunnelKind, TunnelPort, Vpn, gateway_mac, share_of,
 };

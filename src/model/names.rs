@@ -2,6 +2,7 @@
 
 use super::netvirt::NetvirtNames;
 use super::pools::PoolNames;
+use super::source_nat::SourceNatNames;
 use crate::schema::{IdentityId, Schema, SchemaId};
 
 /// Each field is the node of that name; the struct it is in, the list or container it stands below.
@@ -13,6 +14,7 @@ pub struct Names {
     pub lease: LeaseNames,
     pub topology: TopologyNames,
     pub netvirt: NetvirtNames,
+    pub source_nat: SourceNatNames,
 }
 
 /// `/pod:coe/pods`.
@@ -139,6 +141,7 @@ impl Names {
                 internal: identity(schema, "ovsdb", "interface-type-internal"),
             },
             netvirt: NetvirtNames::of(schema),
+            source_nat: SourceNatNames::of(schema),
         }
     }
 }

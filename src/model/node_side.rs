@@ -31,6 +31,13 @@ pub(super) struct NodeSide {
     pods: BTreeMap<(Dpid, IpAddr), Members<InterfaceId>>,
 }
 
+impl NodeSide {
+    /// The addresses of a switch's node.
+    pub fn addresses_of(&self, dpid: Dpid) -> impl Iterator<Item = IpAddr> {
+        self.addresses.get(&dpid).into_iter().flatten().copied()
+    }
+}
+
 impl Model {
     /// The own port of a switch's node and its logical port tag.
     pub fn node_port(&self, dpid: Dpid) -> Option<(LportTag, NodePort)> {
@@ -40,7 +47,7 @@ impl Model {
     /// The addresses at which pods of a VPN reach the node they are on: not those that an interface of the VPN has.
     pub fn node_addresses(&self, dpid: Dpid, vpn: &Text) -> impl Iterator<Item = IpAddr> + use<'_> {
         let vpn = vpn.clone();
-        let all = self.node_side.addresses.get(&dpid).into_iter().flatten().copied();
+        let all = self.node_side.addresses_of(dpid);
         all.filter(move |address| self.claims.owner(&Claim::Address(vpn.clone(), *address)).is_none())
     }
 

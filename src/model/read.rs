@@ -40,6 +40,7 @@ enum RowKey {
     HandMade(Text),
     ElanInstance(Text),
     VpnInstance(Text),
+    SourceNat,
 }
 
 /// Reads rows from the trees of one schema.
@@ -133,6 +134,10 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         key_text(step.key.as_ref()?)
     };
     let config = change.store == Store::Config;
+    if config && top.node == names.source_nat.source_nat {
+        rows.push(RowKey::SourceNat);
+        return rows;
+    }
     let simple: Option<(SchemaId, ToRow)> = if config && top.node == names.pod.coe {
         Some((names.pod.pods, RowKey::Pod))
     } else if config && top.node == names.node.k8s_nodes_info {
@@ -203,6 +208,9 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     list(config, names.pool.dhcp_allocation_pool, names.pool.network, RowKey::Network);
     list(operational, names.lease.leases, names.lease.lease, RowKey::Lease);
     list(operational, names.lease.leases, names.lease.ipv6_lease, RowKey::Lease);
+    if config.container(names.source_nat.source_nat).is_some() {
+        rows.push(RowKey::SourceNat);
+    }
     rows.extend(names.netvirt.all_interfaces(snapshot).into_iter().map(RowKey::HandMade));
     rows.extend(names.netvirt.all_elans(snapshot).into_iter().map(RowKey::ElanInstance));
     rows.extend(names.netvirt.all_vpns(snapshot).into_iter().map(RowKey::VpnInstance));
@@ -261,6 +269,7 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
         RowKey::ElanInstance(name) => {
             Row::ElanInstance(name.clone(), names.netvirt.elan_instance(snapshot, name))
         }
+        RowKey::SourceNat => Row::SourceNat(names.source_nat.read(snapshot)),
         RowKey::VpnInstance(name) => {
             Row::VpnInstance(name.clone(), names.netvirt.vpn_instance(snapshot, name))
         }

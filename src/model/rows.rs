@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnetwork::IpNetwork;
 
 use super::pools::Network;
+use super::source_nat::SourceNat;
 use super::underlay::Segment;
 use crate::net::{Dpid, MacAddr, OfPort, Vni};
 use crate::schema::Text;
@@ -208,6 +209,8 @@ pub enum Row {
     /// By name, those written by hand.
     ElanInstance(Text, Option<ElanInstance>),
     VpnInstance(Text, Option<VpnInstance>),
+    /// There is one.
+    SourceNat(Option<SourceNat>),
 }
 
 /// Whether a pod or tunnel may have this address: none of 0/8 (RFC 1122), 127/8 and above 224/3.

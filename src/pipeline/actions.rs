@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use openflow_rs::{Action, Field, Subfield};
+use openflow_rs::{Action, Ct, CtNat, CtZone, Field, Subfield};
 
 use super::matches::TAGGED;
 use super::{Metadata, Table};
@@ -61,6 +61,19 @@ pub fn dec_ttl() -> Action {
 
 pub fn set_tun_id(vni: Vni) -> Action {
     Action::set_field(Field::TunnelId, vni.0)
+}
+
+/// Connection tracking in a zone; the packet goes on in `table`, translated as its connection was before.
+pub fn track<O>(zone: u16, table: Table<O>) -> Action {
+    let nat = Some(CtNat::default());
+    Action::Ct(Ct { zone: CtZone::Number(zone), table: Some(table.id()), nat, ..Ct::default() })
+}
+
+/// A new connection is remembered, and from now on comes from this address.
+pub fn translate_source<O>(zone: u16, source: Ipv4Addr, table: Table<O>) -> Action {
+    let nat = CtNat { source: true, addresses: Some((source, source)), ..CtNat::default() };
+    let zone = CtZone::Number(zone);
+    Action::Ct(Ct { commit: true, zone, table: Some(table.id()), nat: Some(nat), ..Ct::default() })
 }
 
 /// The destination port of a broadcast copy, for table 55.

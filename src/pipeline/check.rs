@@ -1,6 +1,6 @@
 //! A flow is held to its table's row: it matches, sets and leads only where that declares.
 
-use openflow_rs::{Action, Field, Instruction, Subfield, ports};
+use openflow_rs::{Action, Ct, Field, Instruction, Subfield, ports};
 
 use super::flow::Flow;
 use super::tables::{REGISTERS, Row, row};
@@ -73,8 +73,23 @@ impl Flow {
             }
             Action::DecTtl => self.sets(row, Field::IpTtl, 0xff),
             Action::Resubmit { table, .. } => self.leads(row, *table),
+            Action::Ct(ct) => self.check_ct(row, ct),
             _ => Ok(()),
         }
+    }
+
+    /// A tracked packet may go on in any declared table; what is translated is set.
+    fn check_ct(&self, row: &'static Row, ct: &Ct) -> Result<(), CheckError> {
+        ct.table.map_or(Ok(()), |table| self.leads(row, table))?;
+        let nat = ct.nat.as_ref();
+        // Without an address it is the way back: whichever of the two was translated.
+        if nat.is_some_and(|nat| !nat.destination) {
+            self.sets(row, Field::Ipv4Src, u128::from(u32::MAX))?;
+        }
+        if nat.is_some_and(|nat| !nat.source) {
+            self.sets(row, Field::Ipv4Dst, u128::from(u32::MAX))?;
+        }
+        Ok(())
     }
 
     fn check_punt(&self, metered: bool, action: &Action) -> Result<(), CheckError> {
@@ -147,6 +162,7 @@ fn names(field: Field, mask: u128) -> Vec<String> {
         Field::TunnelId => "tun_id",
         Field::TunDst => "tun_dst",
         Field::Reg6 => "reg6",
+        Field::CtState => "ct_state",
         other => return vec![format!("{other:?}")],
     };
     vec![name.to_owned()]

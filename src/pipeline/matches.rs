@@ -255,6 +255,22 @@ pub fn ipv6_src_link_local() -> [MatchField; 2] {
     [ipv6(), MatchField::masked(Field::Ipv6Src, 0xfe80_u128 << 112, 0xffc0_u128 << 112)]
 }
 
+/// Bits of `ct_state`. Source: ovs-fields(7).
+const NEW: u32 = 1;
+const ESTABLISHED: u32 = 2;
+const RELATED: u32 = 4;
+const TRACKED: u32 = 0x20;
+
+/// The first packet of a connection.
+pub fn ct_new() -> MatchField {
+    MatchField::masked(Field::CtState, NEW | TRACKED, NEW | TRACKED)
+}
+
+/// Packets of a connection that is known, and errors that are about one.
+pub fn ct_known() -> [MatchField; 2] {
+    [ESTABLISHED, RELATED].map(|state| MatchField::masked(Field::CtState, state | TRACKED, state | TRACKED))
+}
+
 pub fn tun_id(vni: Vni) -> MatchField {
     MatchField::exact(Field::TunnelId, vni.0)
 }

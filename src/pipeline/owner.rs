@@ -34,6 +34,7 @@ pub mod owners {
         Antispoof "antispoof"
         Dhcp "dhcp"
         Tunnel "tunnel"
+        Nat "nat"
     }
 }
 

@@ -16,6 +16,7 @@
 //! | arp       | 43, 81                 | interface, gateway, prefix             |
 //! | nd        | 45, 82                 | interface, gateway, prefix             |
 //! | dhcp      | 60                     | interface                              |
+//! | nat       | 26, 44, 46, 47         | interface, switch                      |
 
 mod antispoof;
 mod arp;
@@ -30,6 +31,7 @@ mod explain;
 mod ids;
 mod interface;
 mod key;
+mod nat;
 mod nd;
 mod nodes;
 mod origin;
@@ -89,6 +91,7 @@ fn switching() -> Vec<Box<dyn Renderer>> {
         Box::new(arp::Arp),
         Box::new(nd::Nd),
         Box::new(dhcp::Dhcp),
+        Box::new(nat::Nat),
     ]
 }
 

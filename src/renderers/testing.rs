@@ -10,7 +10,7 @@ use super::workshop::Workshop;
 use crate::datastore::Store;
 use crate::model::{
     AllocationPool, Allocator, Beyond, Bridge, InterfaceId, K8sNode, Lease, Network, NetworkType, Pod,
-    PodInterface, Pool, Port, PortId, Reason, Row,
+    PodInterface, Pool, Port, PortId, Reason, Row, SourceNat,
 };
 use crate::net::{Dpid, MacAddr, OfPort};
 use crate::pipeline::{Delta, SwitchTables};
@@ -154,6 +154,7 @@ fn describe(row: &Row) -> (String, bool) {
         Row::HandMade(key, row) => (format!("interface {key}"), row.is_none()),
         Row::ElanInstance(key, row) => (format!("elan {key}"), row.is_none()),
         Row::VpnInstance(key, row) => (format!("vpn {key}"), row.is_none()),
+        Row::SourceNat(row) => ("source nat".to_owned(), row.is_none()),
     }
 }
 
@@ -273,6 +274,12 @@ fn beyond(node: u64, name: &str, ofport: u32, beyond: Beyond) -> Row {
 /// Of a switch, the node's own port.
 pub fn node_port(node: u64, ofport: u32) -> Row {
     beyond(node, "coeus0", ofport, Beyond::Node(MacAddr([2, 0xc0, 0xe5, 0, 0, 2])))
+}
+
+/// Source NAT at the nodes, these with source addresses of their own.
+pub fn translated(sources: &[(u64, &str)]) -> Row {
+    let source = |(node, source): &(u64, &str)| (IpAddr::V4(host(*node)), source.parse().unwrap());
+    Row::SourceNat(Some(SourceNat { sources: sources.iter().map(source).collect() }))
 }
 
 /// The same pod on a network of this kind.

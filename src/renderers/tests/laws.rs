@@ -136,6 +136,8 @@ fn any_row() -> impl Strategy<Value = Row> {
         1 => node().prop_map(|node| { let [_, port] = geneve(node); port }),
         2 => (node(), 7_u32..9).prop_map(|(node, ofport)| node_port(node, ofport)),
         1 => node().prop_map(|node| without(&node_port(node, 7))),
+        1 => node().prop_map(|node| translated(&[(node, "203.0.113.5")])),
+        1 => Just(Row::SourceNat(None)),
         1 => (node(), 1_u32..3).prop_map(|(node, ofport)| {
             let [_, Row::Port(id, Some(port))] = switch(node) else { unreachable!() };
             Row::Port(id, Some(Port { ofport: OfPort(ofport), ..port }))
@@ -453,5 +455,6 @@ fn without(row: &Row) -> Row {
         Row::HandMade(key, _) => Row::HandMade(key.clone(), None),
         Row::ElanInstance(key, _) => Row::ElanInstance(key.clone(), None),
         Row::VpnInstance(key, _) => Row::VpnInstance(key.clone(), None),
+        Row::SourceNat(_) => Row::SourceNat(None),
     }
 }

@@ -21,7 +21,7 @@ use crate::model::{Lease, Row};
 use crate::pipeline::golden;
 use underlay::four_networks;
 
-const FEATURES: [&str; 8] = ["interface", "antispoof", "tunnel", "elan", "vpn", "arp", "nd", "dhcp"];
+const FEATURES: [&str; 9] = ["interface", "antispoof", "tunnel", "elan", "vpn", "arp", "nd", "dhcp", "nat"];
 
 /// Compares each feature's part of each switch with its golden file.
 fn assert_golden(case: &str, world: &World, switches: &[u64]) {
@@ -40,6 +40,12 @@ fn assert_golden(case: &str, world: &World, switches: &[u64]) {
 #[test]
 fn node_with_its_own_port() {
     assert_golden("node-port", &two_pods().on_two_nodes().with([node_port(1, 7)]), &[1]);
+}
+
+#[test]
+fn source_nat() {
+    let world = two_pods().on_two_nodes().with([node_port(1, 7), node_port(2, 7)]);
+    assert_golden("source-nat", &world.with([translated(&[(1, "203.0.113.5")])]), &[1, 2]);
 }
 
 #[test]

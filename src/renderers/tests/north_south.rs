@@ -122,3 +122,55 @@ fn a_pod_with_the_address_of_its_node_comes_first() {
     world.put([crate::model::Row::K8sNode(uid, Some(row))]);
     assert_eq!(ways(&world), 0, "what is external may be another's");
 }
+
+/// Source NAT: what no route leads to goes by connection tracking, and nothing of it while it is off.
+#[test]
+fn what_no_route_leads_to_goes_outside_by_the_source_address() {
+    let Some(ovs) = Ovs::start() else { return };
+    let mut world = node_and_pods();
+    let before = world.tables(1, "");
+    ovs.bridge("off", &before);
+    world.put([translated(&[(1, "203.0.113.5")])]);
+    ovs.bridge("br1", &world.tables(1, ""));
+    let up = |target: &str| {
+        format!(
+            "in_port=10,tcp,dl_src=0a:00:00:01:00:0a,dl_dst={GATEWAY},nw_src=10.11.1.10,nw_dst={target},nw_ttl=64,tp_src=1,tp_dst=80"
+        )
+    };
+    ovs.trace("off", &up("8.8.8.8")).is_dropped();
+    // A new connection (the trace takes it for one): translated, to the node.
+    let out = ovs.trace("br1", &up("8.8.8.8"));
+    out.says("ct(commit,zone=65520,nat(src=203.0.113.5)")
+        .goes_to([7])
+        .says(&format!("set_field:{NODE}->eth_dst"));
+    // Routes come first, also those to the node; a pod of another node is no outside.
+    ovs.trace("br1", &up("192.168.56.11")).goes_to([7]).says("priority 42,");
+    ovs.trace("br1", &up("10.11.2.10")).goes_to([1]);
+    // An answer goes back by the zone; what comes unasked ends in table 47, and what a pod sent does not come back in.
+    let down = |source: &str, target: &str| {
+        format!(
+            "in_port=7,tcp,dl_src={NODE},dl_dst={NODE_GATEWAY},nw_src={source},nw_dst={target},nw_ttl=60,tp_src=80,tp_dst=1"
+        )
+    };
+    ovs.trace("br1", &down("8.8.8.8", "203.0.113.5")).goes_to([]).says("ct(zone=65520,nat)");
+    ovs.trace("br1", &down("203.0.113.5", "10.11.1.11")).is_dropped();
+    ovs.trace("br1", &down("8.8.8.8", "10.11.1.11")).goes_to([11]);
+    // A node without an entry has an address of its own.
+    world.put([translated(&[])]);
+    assert!(golden::print(&world.tables(1, "nat")).contains("nat(src=169.254.77.1)"));
+    assert!(world.tables(2, "nat").flows.iter().next().is_none(), "node 2 has no port");
+    world.put([crate::model::Row::SourceNat(None)]);
+    assert!(world.tables(1, "") == before);
+}
+
+/// The way back is that of the node to its pods.
+#[test]
+fn a_pod_that_its_node_does_not_reach_does_not_get_outside() {
+    let mut world = node_and_pods();
+    world.put([translated(&[]), pod("r2", "red", 1, Some("10.11.1.10")), port(1, "red:r2", 12)]);
+    let text = golden::print(&world.tables(1, "nat"));
+    assert_eq!(text.matches("nw_src=10.11.1.10 ").count(), 1, "{text}");
+    world.put([no_pod("p1")]);
+    let text = golden::print(&world.tables(1, "nat"));
+    assert_eq!(text.matches("nw_src=10.11.1.10 ").count(), 1, "{text}");
+}

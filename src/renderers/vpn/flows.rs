@@ -21,6 +21,10 @@ use crate::pipeline::{
 
 /// ARP, also for the gateway: beats [`GATEWAY_MAC`].
 const ARP: u16 = 100;
+/// What no route leads to, where it may go outside: below every route, the default route too.
+pub(super) const OUTSIDE: u16 = 9;
+/// What came out of a switch and back into it by the node: beats every route.
+pub(super) const HAIRPIN: u16 = 80;
 /// To the gateway.
 const GATEWAY_MAC: u16 = 20;
 /// A packet that must not be routed on beats every route.

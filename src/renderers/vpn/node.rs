@@ -3,15 +3,15 @@
 //! What the node sends is in a VPN of its own, which has a route to every pod on the switch; each VPN of the switch has one
 //! to the node. Nothing of it goes through a tunnel: a node reaches its own pods, and pods their own node.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::super::Rendered;
 use super::flows;
 use crate::model::{Interface, Model, NODE_VPN, gateway_mac};
 use crate::net::{Dpid, LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{dec_ttl, egress_to, resubmit, set_eth_dst, set_eth_src};
-use crate::pipeline::matches::{ip_host, split_horizon, vpn_id};
-use crate::pipeline::{EGRESS_DISPATCHER, FIB, Flow, Owner, owners};
+use crate::pipeline::matches::{ip_host, ipv4, ipv4_src, split_horizon, vpn_id};
+use crate::pipeline::{EGRESS_DISPATCHER, FIB, Flow, INBOUND_NAPT, Owner, PSNAT, owners};
 use crate::schema::Text;
 
 type Owned = Owner<owners::Vpn>;
@@ -21,6 +21,10 @@ pub(super) fn of_switch(dpid: Dpid, model: &Model, out: &mut Rendered) {
     if model.node_port(dpid).is_some() {
         let owner = Owner::new("node port");
         out.flow(dpid, flows::gateway_mac(NODE_VPN, gateway_mac(NODE_VPN), &owner));
+        if let Some(source) = model.source_nat(dpid) {
+            out.flow(dpid, from_outside(source, &owner));
+            out.flow(dpid, hairpin(source, &owner));
+        }
     }
 }
 
@@ -43,6 +47,9 @@ pub(super) fn to_node(name: &Text, vpn: VpnId, dpid: Dpid, model: &Model, out: &
     for address in model.node_addresses(dpid, name) {
         out.flow(dpid, route_to_node(vpn, address, port.mac, lport, &Owner::new(name)));
     }
+    if model.source_nat(dpid).is_some() {
+        out.flow(dpid, to_outside(vpn, &Owner::new(name)));
+    }
 }
 
 /// Not for what came through a tunnel: the node has no way back there.
@@ -54,4 +61,30 @@ fn route_to_node(vpn: VpnId, address: IpAddr, node: MacAddr, lport: LportTag, ow
         .then([dec_ttl(), set_eth_src(gateway_mac(NODE_VPN)), set_eth_dst(node), egress_to(lport)])
         .then([resubmit(EGRESS_DISPATCHER)])
         .owned_by(owner)
+}
+
+/// What no route leads to is for outside. Not what came through a tunnel: that was for a pod here.
+fn to_outside(vpn: VpnId, owner: &Owned) -> Flow {
+    Flow::table(FIB)
+        .priority(flows::OUTSIDE)
+        .matching([vpn_id(vpn), split_horizon(false), ipv4()])
+        .then([dec_ttl()])
+        .goto(PSNAT)
+        .owned_by(owner)
+}
+
+/// Answers from outside, once: what is translated is not for this address any more.
+fn from_outside(source: Ipv4Addr, owner: &Owned) -> Flow {
+    Flow::table(FIB)
+        .priority(flows::longest(IpAddr::V4(source).into()))
+        .matching([vpn_id(NODE_VPN), split_horizon(false)])
+        .matching(ip_host(source.into()))
+        .goto(INBOUND_NAPT)
+        .owned_by(owner)
+}
+
+/// A pod's packet that its node would hand to another pod: namespaces are no outside of each other.
+fn hairpin(source: Ipv4Addr, owner: &Owned) -> Flow {
+    let draft = Flow::table(FIB).priority(flows::HAIRPIN).matching([vpn_id(NODE_VPN)]);
+    draft.matching(ipv4_src(source)).owned_by(owner)
 }

@@ -1,0 +1,59 @@
+//! Tables 26, 44, 46 and 47.
+
+use std::net::Ipv4Addr;
+
+use crate::model::{NODE_VPN, gateway_mac};
+use crate::net::{LportTag, MacAddr, VpnId};
+use crate::pipeline::actions::{
+    clear_in_port, egress_to, load_metadata, resubmit, set_eth_dst, set_eth_src, track, translate_source,
+};
+use crate::pipeline::matches::{ct_known, ct_new, ipv4, ipv4_src, vpn_id};
+use crate::pipeline::{
+    EGRESS_DISPATCHER, FIB, Flow, INBOUND_NAPT, Metadata, NAPT_TO_FIB, OUTBOUND_NAPT, Owner, PSNAT, owners,
+};
+
+/// The only flows of tables 26 and 44 beside their misses. Source: netvirt.
+const TRANSLATED: u16 = 10;
+/// Known connections; their matches and that of new ones may meet, where a new one is about another. Source: netvirt.
+const KNOWN: u16 = 6;
+const NEW: u16 = 5;
+/// From outside, to a connection that is known: beats [`UNASKED`].
+const BACK: u16 = 10;
+/// From outside, to none: beats [`OUT`].
+const UNASKED: u16 = 7;
+const OUT: u16 = 5;
+/// Zone of connection tracking that all source NAT of a switch shares: the highest but a few, to be met by nobody.
+const ZONE: u16 = 65_520;
+
+type Owned = Owner<owners::Nat>;
+
+/// A pod's packets to outside.
+pub(super) fn of_pod(vpn: VpnId, source: Ipv4Addr, owner: &Owned) -> Flow {
+    Flow::table(PSNAT)
+        .priority(TRANSLATED)
+        .matching([vpn_id(vpn)])
+        .matching(ipv4_src(source))
+        .then([track(ZONE, OUTBOUND_NAPT)])
+        .owned_by(owner)
+}
+
+/// What all pods of a switch share.
+pub(super) fn of_switch(source: Ipv4Addr, lport: LportTag, node: MacAddr, owner: &Owned) -> Vec<Flow> {
+    let back = Flow::table(INBOUND_NAPT).priority(TRANSLATED).matching([ipv4()]);
+    let mut flows = vec![back.then([track(ZONE, NAPT_TO_FIB)]).owned_by(owner)];
+    for known in ct_known() {
+        let out = Flow::table(OUTBOUND_NAPT).priority(KNOWN).matching([ipv4(), known]);
+        flows.push(out.goto(NAPT_TO_FIB).owned_by(owner));
+        // Marked as what came from a tunnel is, so that it never comes here again.
+        let back = Flow::table(NAPT_TO_FIB).priority(BACK).matching([vpn_id(NODE_VPN), ipv4(), known]);
+        let back = back.then(load_metadata(Metadata::new().split_horizon(true)));
+        flows.push(back.then([clear_in_port(), resubmit(FIB)]).owned_by(owner));
+    }
+    let new = Flow::table(OUTBOUND_NAPT).priority(NEW).matching([ipv4(), ct_new()]);
+    flows.push(new.then([translate_source(ZONE, source, NAPT_TO_FIB)]).owned_by(owner));
+    flows.push(Flow::table(NAPT_TO_FIB).priority(UNASKED).matching([vpn_id(NODE_VPN)]).owned_by(owner));
+    let out = Flow::table(NAPT_TO_FIB).priority(OUT).matching([ipv4()]);
+    let out = out.then([set_eth_src(gateway_mac(NODE_VPN)), set_eth_dst(node), egress_to(lport)]);
+    flows.push(out.then([resubmit(EGRESS_DISPATCHER)]).owned_by(owner));
+    flows
+}
