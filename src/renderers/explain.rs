@@ -93,9 +93,7 @@ impl Engine {
             let Some(subnet) = subnet else { return true };
             let mut own = interface.addresses.iter().filter(|own| own.ip.is_ipv4() == subnet.is_ipv4());
             let first = own.next();
-            first.map_or(subnet.is_ipv4(), |first| {
-                subnet.contains(first.ip) || own.any(|own| subnet.contains(own.ip))
-            })
+            first.is_none_or(|first| subnet.contains(first.ip) || own.any(|own| subnet.contains(own.ip)))
         };
         let served: Vec<&InterfaceId> =
             self.model().served_by(network).filter(is_for).map(|interface| &interface.id).collect();

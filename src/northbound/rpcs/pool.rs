@@ -40,7 +40,7 @@ impl Pools {
         let (caused, pods) = found.ok_or_else(super::explain::no_network)?;
         let visible = |path: &DataPath| snapshot.read(Store::Config, path).is_some();
         let mut concerns: Vec<DataPath> = pods.into_iter().filter(visible).collect();
-        for list in ["leases/lease", "leases/relayed-lease", "pools/pool"] {
+        for list in ["leases/lease", "leases/ipv6-lease", "leases/relayed-lease", "pools/pool"] {
             concerns.extend(self.entries(&snapshot, list));
         }
         let mut out = plan::of(schema, &caused);
