@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use cap::Cap;
 use coeus::datastore::{Core, Edit, NullEngine, Revision, Snapshot, Store, Transaction};
 use coeus::net::Dpid;
-use coeus::pipeline::{Delta, SwitchTables};
+use coeus::pipeline::{Delta, Held};
 use coeus::renderers::Engine;
 use coeus::schema::{DataPath, builtin, json};
 
@@ -43,12 +43,12 @@ fn measured(count: u32, group: u32) -> BTreeMap<&'static str, f64> {
     let input = of(ALLOCATOR.allocated() - begin);
     drop(plain);
 
-    let tables: Arc<Mutex<BTreeMap<Dpid, SwitchTables>>> = Arc::default();
+    let tables: Arc<Mutex<BTreeMap<Dpid, Held>>> = Arc::default();
     let told = tables.clone();
     let sink = move |_: Revision, deltas: BTreeMap<Dpid, Delta>| {
         let mut tables = told.lock().unwrap();
-        for (dpid, delta) in deltas {
-            tables.entry(dpid).or_default().apply(&delta);
+        for (dpid, mut delta) in deltas {
+            tables.entry(dpid).or_default().apply(&mut delta);
         }
     };
     let begin = ALLOCATOR.allocated();

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Flow, FlowChange, FlowSet, FlowTable, Group, Meter};
+use super::{Flow, FlowChange, FlowSet, FlowTable, Group, Meter, Rebound, Sheaves};
 
 /// What changes on one switch. A later put or removal of the same thing takes the place of an earlier one.
 #[derive(Clone, Debug, Default)]
@@ -10,6 +10,8 @@ pub struct Delta {
     /// `Some`: add or replace; `None`: remove.
     pub groups: BTreeMap<u32, Option<Arc<Group>>>,
     pub meters: BTreeMap<u32, Option<Arc<Meter>>>,
+    /// The sheaves that the flows are held in; `None`: they come by themselves.
+    pub sheaves: Option<Rebound>,
 }
 
 impl Delta {
@@ -44,6 +46,11 @@ impl Delta {
         self.meters.extend(later.meters);
     }
 
+    /// The same flows are held in other sheaves, and that is all.
+    pub fn only_rebinds(&self) -> bool {
+        self.is_empty() && self.sheaves.as_ref().is_some_and(|rebound| !rebound.anew)
+    }
+
     /// Number of single changes.
     pub fn len(&self) -> usize {
         self.flows.len() + self.groups.len() + self.meters.len()
@@ -58,24 +65,69 @@ pub struct SwitchTables {
     pub meters: BTreeMap<u32, Arc<Meter>>,
 }
 
+/// The same in the form in which it is kept.
+#[derive(Debug, Default)]
+pub struct Held {
+    sheaves: Sheaves,
+    /// Flows that came in no sheaf.
+    loose: FlowSet,
+    pub groups: BTreeMap<u32, Arc<Group>>,
+    pub meters: BTreeMap<u32, Arc<Meter>>,
+}
+
 impl SwitchTables {
     pub fn apply(&mut self, delta: &Delta) {
-        fn each<K: Ord + Copy, V: Clone>(held: &mut BTreeMap<K, V>, changes: &BTreeMap<K, Option<V>>) {
-            for (key, value) in changes {
-                match value {
-                    Some(value) => held.insert(*key, value.clone()),
-                    None => held.remove(key),
-                };
-            }
+        apply_flows(&mut self.flows, delta);
+        apply_each(&mut self.groups, &delta.groups);
+        apply_each(&mut self.meters, &delta.meters);
+    }
+}
+
+impl Held {
+    /// Takes in what changes. The sheaves of the delta stay here.
+    pub fn apply(&mut self, delta: &mut Delta) {
+        match delta.sheaves.take() {
+            Some(rebound) => self.sheaves.rebind(rebound),
+            None => apply_flows(&mut self.loose, delta),
         }
-        self.flows.reserve(delta.flows.len());
-        for change in delta.flows.iter() {
-            match change {
-                FlowChange::Put(flow) => self.flows.insert(flow.clone()),
-                FlowChange::Gone(flow) => self.flows.remove(flow),
-            };
+        apply_each(&mut self.groups, &delta.groups);
+        apply_each(&mut self.meters, &delta.meters);
+    }
+
+    pub fn flow_count(&self) -> usize {
+        self.sheaves.flow_count() + self.loose.len()
+    }
+
+    /// All flows, made anew, in no order that means anything.
+    pub fn flows(&self) -> impl Iterator<Item = Arc<Flow>> + '_ {
+        self.sheaves.flows().chain(self.loose.iter().cloned())
+    }
+
+    /// All of it, to be looked at.
+    pub fn tables(&self) -> SwitchTables {
+        SwitchTables {
+            flows: self.flows().collect(),
+            groups: self.groups.clone(),
+            meters: self.meters.clone(),
         }
-        each(&mut self.groups, &delta.groups);
-        each(&mut self.meters, &delta.meters);
+    }
+}
+
+fn apply_flows(flows: &mut FlowSet, delta: &Delta) {
+    flows.reserve(delta.flows.len());
+    for change in delta.flows.iter() {
+        match change {
+            FlowChange::Put(flow) => flows.insert(flow.clone()),
+            FlowChange::Gone(flow) => flows.remove(flow),
+        };
+    }
+}
+
+fn apply_each<V: Clone>(held: &mut BTreeMap<u32, V>, changes: &BTreeMap<u32, Option<V>>) {
+    for (key, value) in changes {
+        match value {
+            Some(value) => held.insert(*key, value.clone()),
+            None => held.remove(key),
+        };
     }
 }

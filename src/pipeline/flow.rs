@@ -73,11 +73,28 @@ impl Flow {
     ) -> Flow {
         let mut bytes = BytesMut::with_capacity(256);
         conditions.canonical().encode_fields(&mut bytes);
-        // A match is at most some hundred bytes: each field comes once.
-        let matched = bytes.len() as u16;
-        let hash = xxh3_64_with_seed(&bytes, u64::from(priority) << 8 | u64::from(table));
+        let matched = bytes.len();
         instruction::encode(&instruction::canonical(instructions), &mut bytes);
-        Flow { hash, cookie, owner, table, priority, matched, bytes: bytes.as_ref().into() }
+        Flow::of_encoded(table, priority, cookie, matched, bytes.as_ref().into(), owner)
+    }
+
+    /// A flow out of its bytes: so many of the match, then the instructions.
+    pub(super) fn of_encoded(
+        table: u8,
+        priority: u16,
+        cookie: u64,
+        matched: usize,
+        bytes: Box<[u8]>,
+        owner: OwnerName,
+    ) -> Flow {
+        let hash = xxh3_64_with_seed(&bytes[..matched], u64::from(priority) << 8 | u64::from(table));
+        // A match is at most some hundred bytes: each field comes once.
+        Flow { hash, cookie, owner, table, priority, matched: matched as u16, bytes }
+    }
+
+    /// The number of bytes of the match, and all bytes.
+    pub(super) fn encoded(&self) -> (usize, &[u8]) {
+        (usize::from(self.matched), &self.bytes)
     }
 
     /// Canonical match TLVs.
@@ -197,7 +214,7 @@ impl<O> Draft<O> {
         self
     }
 
-    fn build(self, owner: &OwnerName) -> Flow {
+    fn build<F>(self, owner: &Owner<F>) -> Flow {
         let mut instructions = Vec::new();
         instructions.extend(self.meter.map(Instruction::Meter));
         if !self.actions.is_empty() {
@@ -207,13 +224,13 @@ impl<O> Draft<O> {
             .extend(self.write.map(|part| Instruction::WriteMetadata { value: part.value, mask: part.mask }));
         instructions.extend(self.goto.map(Instruction::Goto));
         let cookie = owner.cookie(self.row.cookie.wrapping_add(self.tag));
-        Flow::new(self.row.id, self.priority, cookie, self.conditions, instructions, owner.clone())
+        Flow::new(self.row.id, self.priority, cookie, self.conditions, instructions, owner.name().clone())
     }
 }
 
 impl<O: Feature> Draft<O> {
     pub fn owned_by(self, owner: &Owner<O>) -> Flow {
-        self.build(owner.name())
+        self.build(owner)
     }
 }
 

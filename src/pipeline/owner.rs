@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Arc, LazyLock};
 
-use xxhash_rust::xxh3::Xxh3;
+use arcstr::ArcStr;
+use smallvec::SmallVec;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// A renderer, as the owner of tables.
 pub trait Feature {
@@ -42,19 +43,16 @@ pub mod owners {
 #[derive(Clone, Debug)]
 pub struct Owner<F> {
     name: OwnerName,
+    /// [`OwnerName::cookie`] of zero.
+    cookie: u64,
     feature: PhantomData<F>,
 }
 
-/// Feature and key of an owner, for provenance. Its flows share it.
+/// Feature and key of an owner, for provenance.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OwnerName(Arc<Name>);
-
-#[derive(PartialEq, Eq, Debug)]
-struct Name {
-    feature: &'static str,
-    key: Box<str>,
-    /// What the cookies of all its flows begin with.
-    cookie: u64,
+pub struct OwnerName {
+    feature: &'static &'static str,
+    key: ArcStr,
 }
 
 /// Top byte of every cookie of ours. A flow without it is somebody else's.
@@ -66,49 +64,50 @@ pub fn is_ours(cookie: u64) -> bool {
 }
 
 impl<F: Feature> Owner<F> {
-    pub fn new(key: impl AsRef<str>) -> Owner<F> {
-        Owner { name: OwnerName::new(F::NAME, key.as_ref()), feature: PhantomData }
+    pub fn new(key: impl Into<ArcStr>) -> Owner<F> {
+        let name = OwnerName { feature: const { &F::NAME }, key: key.into() };
+        Owner { cookie: name.cookie(0), name, feature: PhantomData }
     }
+}
 
+impl<F> Owner<F> {
     pub fn name(&self) -> &OwnerName {
         &self.name
+    }
+
+    /// The cookie of a flow of this owner.
+    pub fn cookie(&self, number: u32) -> u64 {
+        self.cookie | u64::from(number)
     }
 }
 
 impl OwnerName {
-    fn new(feature: &'static str, key: &str) -> OwnerName {
-        let mut hash = Xxh3::new();
-        hash.update(feature.as_bytes());
-        hash.update(&[0]);
-        hash.update(key.as_bytes());
-        let cookie = COOKIE_MARK << 56 | (hash.digest() & 0xff_ffff) << 32;
-        OwnerName(Arc::new(Name { feature, key: key.into(), cookie }))
-    }
-
     /// The owner of what a switch reports: nobody here.
     pub fn nobody() -> OwnerName {
-        static NOBODY: LazyLock<OwnerName> = LazyLock::new(|| OwnerName::new("nobody", ""));
-        NOBODY.clone()
+        OwnerName { feature: &"nobody", key: ArcStr::new() }
     }
 
     pub fn feature(&self) -> &'static str {
-        self.0.feature
+        self.feature
     }
 
     /// What the feature rendered: an interface, an ELAN, a VPN …
     pub fn key(&self) -> &str {
-        &self.0.key
+        &self.key
     }
 
     /// The cookie of a flow of this owner: the mark, 24 bits that name the owner, and netvirt's number below.
     /// It depends on nothing else, so it is the same after a restart.
     pub fn cookie(&self, number: u32) -> u64 {
-        self.0.cookie | u64::from(number)
+        let mut text: SmallVec<[u8; 64]> = self.feature.as_bytes().into();
+        text.push(0);
+        text.extend_from_slice(self.key.as_bytes());
+        COOKIE_MARK << 56 | (xxh3_64(&text) & 0xff_ffff) << 32 | u64::from(number)
     }
 }
 
 impl fmt::Display for OwnerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.0.feature, self.0.key)
+        write!(f, "{} {}", self.feature, self.key)
     }
 }

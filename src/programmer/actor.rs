@@ -17,7 +17,7 @@ use super::report::{Failure, Status};
 use super::told::Told;
 use super::{send, warm};
 use crate::net::Dpid;
-use crate::pipeline::{Delta, FlowChange, FlowKey, SwitchTables};
+use crate::pipeline::{Delta, FlowChange, FlowKey, Held, SwitchTables};
 use crate::southbound::openflow::{Connected, Incoming, SessionClosed, SessionHandle};
 
 /// Messages of one bundle; much larger ones stall the switch.
@@ -61,7 +61,7 @@ struct Slot {
 
 #[derive(Default)]
 struct Desired {
-    tables: SwitchTables,
+    tables: Held,
     /// What has changed since the connected task last looked; unused while nobody is connected.
     pending: Delta,
     revision: u64,
@@ -87,11 +87,16 @@ impl Programmers {
 
     /// Takes what changed. Never blocks: the change joins what has not been sent yet.
     pub fn apply(&self, revision: u64, deltas: BTreeMap<Dpid, Delta>) {
-        locked(&self.inner.told).add(revision, deltas.keys().copied());
-        for (dpid, delta) in deltas {
+        let mut told = Vec::new();
+        for (dpid, mut delta) in deltas {
             let slot = self.slot(dpid);
             let mut desired = locked(&slot.desired);
-            desired.tables.apply(&delta);
+            let is_news = !delta.only_rebinds();
+            desired.tables.apply(&mut delta);
+            if !is_news {
+                continue;
+            }
+            told.push(dpid);
             desired.revision = revision;
             if desired.listening {
                 desired.pending.merge(delta);
@@ -99,6 +104,7 @@ impl Programmers {
             drop(desired);
             slot.changed.notify_one();
         }
+        locked(&self.inner.told).add(revision, told.into_iter());
     }
 
     /// The desired state is complete; from now on switches are made to match it. Those that are known and not there yet are
@@ -126,7 +132,7 @@ impl Programmers {
 
     /// What a switch should hold.
     pub fn desired(&self, dpid: Dpid) -> SwitchTables {
-        locked(&self.slot(dpid).desired).tables.clone()
+        locked(&self.slot(dpid).desired).tables.tables()
     }
 
     /// The switches that a revision told something. One that is long gone counts as if it had told all.
@@ -292,20 +298,22 @@ impl Task {
         let actual = self.read_back().await?;
         self.groups = actual.groups.keys().copied().collect();
         self.meters = actual.meters.keys().copied().collect();
-        let (items, revision, tables) = {
+        let (items, revision, wanted, tunnels) = {
             let mut desired = locked(&self.slot.desired);
             if !self.is_current() {
                 return Err(End::Closed("a newer session took its place".into()));
             }
             desired.listening = true;
             desired.pending = Delta::default();
-            (plan(&desired.tables, &actual), desired.revision, desired.tables.clone())
+            let held = &desired.tables;
+            let tunnels: Vec<_> = held.flows().filter(|flow| warm::endpoint(flow).is_some()).collect();
+            (plan(held, &actual), desired.revision, held.flow_count(), tunnels)
         };
-        info!(switch = %self.slot.dpid, held = actual.flows.len(), wanted = tables.flows.len(), messages = items.len(), "read back");
+        info!(switch = %self.slot.dpid, held = actual.flows.len(), wanted, messages = items.len(), "read back");
         self.report(|status, _| status.foreign_flows = actual.foreign_flows);
         self.deliver(items).await?;
-        self.warm(tables.flows.iter().map(AsRef::as_ref)).await?;
-        drop(tables);
+        self.warm(tunnels.iter().map(AsRef::as_ref)).await?;
+        drop(tunnels);
         self.confirmed(revision);
         let mut pause = RETRY;
         let alarm = sleep(if self.failed.is_empty() { NEVER } else { pause });
@@ -361,10 +369,7 @@ impl Task {
             let desired = locked(&self.slot.desired);
             for id in self.failed.keys() {
                 match id {
-                    ItemId::Flow(FlowKey(refused)) => match desired.tables.flows.get(refused) {
-                        Some(flow) => delta.put_flow(flow.clone()),
-                        None => delta.remove_flow(refused.clone()),
-                    },
+                    ItemId::Flow(FlowKey(refused)) => delta.remove_flow(refused.clone()),
                     ItemId::Group(id) => {
                         drop(delta.groups.insert(*id, desired.tables.groups.get(id).cloned()))
                     }
@@ -372,6 +377,10 @@ impl Task {
                         drop(delta.meters.insert(*id, desired.tables.meters.get(id).cloned()))
                     }
                 }
+            }
+            if !delta.flows.is_empty() {
+                let wanted = desired.tables.flows().filter(|flow| delta.flows.contains(flow));
+                wanted.collect::<Vec<_>>().into_iter().for_each(|flow| delta.put_flow(flow));
             }
         }
         let items = plan_delta(&delta, &self.groups, &self.meters);
@@ -642,7 +651,7 @@ impl Task {
         self.report(|status, task| {
             let desired = locked(&task.slot.desired);
             status.programmed = revision;
-            status.flows = desired.tables.flows.len();
+            status.flows = desired.tables.flow_count();
             status.groups = desired.tables.groups.len();
             status.meters = desired.tables.meters.len();
             status.failures = task.failed.values().cloned().collect();

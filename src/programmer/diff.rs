@@ -6,8 +6,7 @@ use std::sync::Arc;
 use openflow_rs::{FlowStats, GroupDesc, GroupType, MeterConfig};
 
 use crate::pipeline::{
-    Delta, Flow, FlowChange, FlowKey, FlowSet, Group, Meter, OwnerName, SwitchTables, broadcast_groups,
-    is_ours,
+    Delta, Flow, FlowChange, FlowKey, FlowSet, Group, Held, Meter, OwnerName, broadcast_groups, is_ours,
 };
 
 /// Meters of ours: a port's meter has the number of its logical port tag.
@@ -106,15 +105,15 @@ impl Actual {
 
 /// Everything that must be sent so that a switch holds what it should, in order: meters, groups (those that others name first),
 /// flows, then the removals the other way round. Nothing that is right already is sent.
-pub fn plan(desired: &SwitchTables, actual: &Actual) -> Vec<Item> {
+pub fn plan(desired: &Held, actual: &Actual) -> Vec<Item> {
     let mut delta = Delta::default();
-    for flow in desired.flows.iter() {
-        let right = actual
-            .flows
-            .get(flow)
+    let mut left_over = actual.flows.clone();
+    for flow in desired.flows() {
+        let right = left_over
+            .remove(&flow)
             .is_some_and(|held| held.cookie == flow.cookie && held.instructions() == flow.instructions());
         if !right {
-            delta.put_flow(flow.clone());
+            delta.put_flow(flow);
         }
     }
     for (id, group) in &desired.groups {
@@ -131,8 +130,7 @@ pub fn plan(desired: &SwitchTables, actual: &Actual) -> Vec<Item> {
             delta.put_meter(meter.clone());
         }
     }
-    let left_over = actual.flows.iter().filter(|flow| !desired.flows.contains(flow));
-    delta.flows.extend(left_over.cloned().map(FlowChange::Gone));
+    delta.flows.extend(left_over.into_iter().map(FlowChange::Gone));
     delta
         .groups
         .extend(actual.groups.keys().filter(|id| !desired.groups.contains_key(id)).map(|id| (*id, None)));
@@ -243,11 +241,13 @@ mod tests {
         }
     }
 
-    fn tables(flows: &[(u8, u32)], chain: u32) -> SwitchTables {
-        let mut tables = SwitchTables::default();
+    fn tables(flows: &[(u8, u32)], chain: u32) -> Held {
+        let mut delta = Delta::default();
         for (mac, port) in flows {
-            tables.flows.insert(flow(*mac, *port));
+            delta.put_flow(flow(*mac, *port));
         }
+        let mut tables = Held::default();
+        tables.apply(&mut delta);
         for id in 0..chain {
             let names: Vec<u32> = if id + 1 < chain { vec![200_001 + id] } else { vec![] };
             tables.groups.insert(200_000 + id, group(200_000 + id, &names));

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::rendered::Item;
+use super::rendered::{Item, Output};
 use crate::datastore::DerivedNode;
 use crate::net::Dpid;
 use crate::schema::{Node, SchemaId, Value};
 
-/// A derived node that shows a date, among the items of its key.
+/// A derived node that shows a date, among what its key renders beside flows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dated {
     pub at: usize,
@@ -20,18 +20,17 @@ pub(super) struct Dated {
 impl Dated {
     /// The node was rendered with the date of today. Gives it the date it had, if its key contributes to the switch what
     /// it did.
-    pub fn settle(self, before: &[Item], items: &mut [Item]) {
-        let Some(Item::Node(node)) = items.get(self.at) else { return };
+    pub fn settle(self, before: &Output, output: &mut Output) {
+        let Some(Item::Node(node)) = output.others.get(self.at) else { return };
         let shown = |item: &Item| match item {
             Item::Node(old) if old.same_path(node) => self.date(old),
             _ => None,
         };
-        let Some(date) = before.iter().find_map(shown) else { return };
-        let part = |item: &&Item| item.switch() == Some(self.switch);
-        if !before.iter().filter(part).eq(items.iter().filter(part)) {
+        let Some(date) = before.others.iter().find_map(shown) else { return };
+        if before.on(self.switch) != output.on(self.switch) {
             return;
         }
-        if let Some(Item::Node(node)) = items.get_mut(self.at)
+        if let Some(Item::Node(node)) = output.others.get_mut(self.at)
             && let Some(fields) = node.fields_mut()
             && let Some((_, leaf)) =
                 Arc::make_mut(fields).children.iter_mut().find(|(leaf, _)| *leaf == self.leaf)

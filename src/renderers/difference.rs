@@ -1,19 +1,21 @@
 //! From what keys rendered before and render now to what has to change.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use super::rendered::{AtPlace, Item};
+use super::rendered::{AtPlace, Item, Output, flows_of};
 use crate::datastore::DerivedEdit;
 use crate::net::Dpid;
-use crate::pipeline::Delta;
+use crate::pipeline::{Delta, Flow, Rebound};
 
 /// Gathers the changes of one commit. A thing that one key gives up and another takes up is one change.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
     before: Vec<Item>,
     after: Vec<Item>,
+    rebound: Rebound,
 }
 
 /// What happens at one place. At least one of the two is there, and they differ.
@@ -27,6 +29,8 @@ pub(super) struct Change {
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     entries: Vec<Change>,
+    /// The sheaves of all switches.
+    rebound: Rebound,
     /// Switches that hear of the revision even if nothing changes there.
     told: Vec<Dpid>,
 }
@@ -35,13 +39,49 @@ pub(super) struct Changes {
 pub(super) type State = HashSet<AtPlace<Item>>;
 
 impl Difference {
-    /// What a key rendered before and renders now. What is as it was is the same thing as before afterwards.
-    pub fn exchange(&mut self, before: &[Item], after: &mut [Item]) {
-        if before.is_empty() {
-            self.after.extend_from_slice(after);
-            return;
+    /// What a key rendered before and renders now, with its flows as they are. What is as it was is the same thing as before
+    /// afterwards.
+    pub fn exchange(&mut self, before: &Output, flows: Vec<(Dpid, Arc<Flow>)>, after: &mut Output) {
+        let held = |of: &Output, sheaf| of.sheaves.iter().any(|held| Arc::ptr_eq(held, sheaf));
+        for sheaf in &mut after.sheaves {
+            if let Some(same) = before.sheaves.iter().find(|old| *old == sheaf) {
+                *sheaf = same.clone();
+            }
         }
-        let mut old: State = before.iter().cloned().map(AtPlace).collect();
+        let gone: Vec<_> = before.sheaves.iter().filter(|old| !held(after, old)).cloned().collect();
+        let came: Vec<_> = after.sheaves.iter().filter(|new| !held(before, new)).cloned().collect();
+        let mut items: Vec<Item> = Vec::new();
+        if !came.is_empty() {
+            items.extend(flows.into_iter().map(|(dpid, flow)| Item::Flow(dpid, flow)));
+        }
+        let number = items.len();
+        items.extend(std::mem::take(&mut after.others));
+        if before.is_empty() {
+            self.after.extend_from_slice(&items);
+        } else {
+            // Where nothing comes, only the sheaves that go tell what does.
+            let old = if came.is_empty() { &gone } else { &before.sheaves.to_vec() };
+            let flows = old.iter().flat_map(|sheaf| flows_of(sheaf));
+            self.compare(flows.chain(before.others.iter().cloned()), &mut items);
+        }
+        after.others = items.split_off(number).into();
+        self.rebound.gone.extend(gone);
+        self.rebound.came.extend(came);
+    }
+
+    /// Things that come.
+    pub fn add(&mut self, after: impl Iterator<Item = Item>) {
+        self.after.extend(after);
+    }
+
+    /// Everything is rendered anew, in place of this.
+    pub fn replace(&mut self, before: impl IntoIterator<Item = Item>) {
+        self.before.extend(before);
+        self.rebound.anew = true;
+    }
+
+    fn compare(&mut self, before: impl Iterator<Item = Item>, after: &mut [Item]) {
+        let mut old: State = before.map(AtPlace).collect();
         for item in after {
             let found = old.take(&AtPlace(item.clone())).map(|AtPlace(found)| found);
             match found {
@@ -57,9 +97,11 @@ impl Difference {
 
     /// What really differs.
     pub fn finish(self) -> Changes {
+        let rebound = self.rebound;
         if self.before.is_empty() {
             let came = |item| Change { before: None, after: Some(item) };
-            return Changes { entries: self.after.into_iter().map(came).collect(), told: Vec::new() };
+            let entries = self.after.into_iter().map(came).collect();
+            return Changes { entries, rebound, told: Vec::new() };
         }
         let mut before: State = self.before.into_iter().map(AtPlace).collect();
         let mut put = Vec::new();
@@ -74,14 +116,15 @@ impl Difference {
         let mut gone: Vec<Item> = before.into_iter().map(|AtPlace(item)| item).collect();
         gone.sort_by(Item::order);
         let gone = gone.into_iter().map(|item| Change { before: Some(item), after: None });
-        Changes { entries: gone.chain(put).collect(), told: Vec::new() }
+        Changes { entries: gone.chain(put).collect(), rebound, told: Vec::new() }
     }
 }
 
 impl Changes {
     /// Nothing changes on any switch or derived layer.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.told.is_empty()
+        let Rebound { anew, gone, came } = &self.rebound;
+        self.entries.is_empty() && self.told.is_empty() && !anew && gone.is_empty() && came.is_empty()
     }
 
     /// All of them.
@@ -128,6 +171,19 @@ impl Changes {
                 }
                 (_, Some(Item::Node(_)) | None) => {}
             }
+        }
+        let Rebound { anew, gone, came } = self.rebound;
+        for (sheaves, is_new) in [(gone, false), (came, true)] {
+            for sheaf in sheaves {
+                for dpid in sheaf.switches() {
+                    let rebound = deltas.entry(*dpid).or_default().sheaves.get_or_insert_default();
+                    let list = if is_new { &mut rebound.came } else { &mut rebound.gone };
+                    list.push(sheaf.clone());
+                }
+            }
+        }
+        for delta in deltas.values_mut() {
+            delta.sheaves.get_or_insert_default().anew = anew;
         }
         deltas
     }

@@ -9,7 +9,7 @@ use super::ids::POOLS;
 use super::key::Key;
 use super::nodes::IdNodes;
 use super::plan::Plan;
-use super::rendered::{AtPlace, Item};
+use super::rendered::{AtPlace, Item, Output};
 use super::workshop::Workshop;
 use crate::datastore::{
     self, Change, Commit, Derived, IdChange, IdPools, Question, Refusal, Report, Resting, Revision, Snapshot,
@@ -67,18 +67,13 @@ impl Engine {
         &self.workshop.model
     }
 
-    /// Everything that is rendered now.
-    pub(super) fn items(&self) -> impl Iterator<Item = &Item> {
-        self.workshop.items()
-    }
-
     /// What a key rendered last.
-    pub(super) fn output(&self, key: &Key) -> &[Item] {
+    pub(super) fn output(&self, key: &Key) -> Option<&Output> {
         self.workshop.output(key)
     }
 
     /// Everything that is rendered now, by key.
-    pub(super) fn outputs(&self) -> impl Iterator<Item = (&Key, &[Item])> {
+    pub(super) fn outputs(&self) -> impl Iterator<Item = (&Key, &Output)> {
         self.workshop.outputs()
     }
 
@@ -95,9 +90,9 @@ impl Engine {
     fn published_state(&mut self) -> Vec<Item> {
         let on_switches = self.workshop.items().filter(|item| !matches!(item, Item::Node(_)));
         if self.unpublished.is_empty() {
-            return on_switches.cloned().collect();
+            return on_switches.collect();
         }
-        let mut state: State = on_switches.cloned().map(AtPlace).collect();
+        let mut state: State = on_switches.map(AtPlace).collect();
         for (_, changes) in std::mem::take(&mut self.unpublished).into_iter().rev() {
             changes.undo(&mut state);
         }
@@ -126,7 +121,7 @@ impl datastore::Engine for Engine {
             }),
             &mut at,
         );
-        difference.exchange(&published, &mut []);
+        difference.replace(published);
         let mut changes = difference.finish();
         let mut edits = self.id_nodes.pools();
         edits.extend(self.id_nodes.entries(ids));

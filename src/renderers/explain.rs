@@ -9,10 +9,10 @@ use super::Engine;
 use super::difference::Difference;
 use super::key::Key;
 use super::plan::Plan;
-use super::rendered::Item;
+use super::rendered::{Item, Output, flows_of};
 use crate::model::{Interface, InterfaceId, Model};
 use crate::net::Dpid;
-use crate::pipeline::{Flow, OwnerName};
+use crate::pipeline::{Flow, OwnerName, Sheaf};
 use crate::schema::{DataPath, Text};
 
 /// What a flow is looked for by; what is given has to hold.
@@ -34,6 +34,13 @@ pub struct Explained {
 }
 
 impl FlowQuery {
+    /// Whether a flow of this sheaf may be meant. A cookie names its owner.
+    fn may_be_in(&self, sheaf: &Sheaf) -> bool {
+        let named = |cookie: u64| sheaf.owners().iter().any(|owner| owner.cookie(cookie as u32) == cookie);
+        self.cookie.is_none_or(named)
+            && self.dpid.as_ref().is_none_or(|dpid| sheaf.switches().iter().any(|on| *dpid == on.to_string()))
+    }
+
     fn holds(&self, dpid: Dpid, flow: &Flow) -> bool {
         self.table.is_none_or(|table| table == flow.table)
             && self.cookie.is_none_or(|cookie| cookie == flow.cookie)
@@ -55,16 +62,19 @@ impl Engine {
 
     /// How many flows there are of this kind, and the first of them, in the order of switches and tables.
     pub fn list_flows(&self, query: &FlowQuery, limit: usize) -> (usize, Vec<(Dpid, Arc<Flow>)>) {
-        let mut found: Vec<&Item> = self
-            .items()
+        let sheaves = self.outputs().flat_map(|(_, output)| &output.sheaves);
+        let mut found: Vec<Item> = sheaves
+            .filter(|sheaf| query.may_be_in(sheaf))
+            .flat_map(|sheaf| flows_of(sheaf))
             .filter(|item| matches!(item, Item::Flow(dpid, flow) if query.holds(*dpid, flow)))
             .collect();
-        found.sort_by(|one, other| one.order(other));
-        let first = found.iter().take(limit).filter_map(|item| match item {
-            Item::Flow(dpid, flow) => Some((*dpid, flow.clone())),
+        found.sort_by(Item::order);
+        let count = found.len();
+        let first = found.into_iter().take(limit).filter_map(|item| match item {
+            Item::Flow(dpid, flow) => Some((dpid, flow)),
             _ => None,
         });
-        (found.len(), first.collect())
+        (count, first.collect())
     }
 
     /// The pods that an owner's key leads to.
@@ -81,7 +91,8 @@ impl Engine {
         let keys = self.keys_of_pod(path).or_else(|| self.keys_deriving(path))?;
         let mut difference = Difference::default();
         for key in keys {
-            difference.exchange(&[], &mut self.output(&key).to_vec());
+            let came = self.output(&key).into_iter().flat_map(Output::items);
+            difference.add(came);
         }
         Some(Plan::new(&difference.finish()))
     }
@@ -123,8 +134,7 @@ impl Engine {
             }
             _ => false,
         };
-        let derives = |items: &[Item]| items.iter().any(is_there);
-        let (key, _) = self.outputs().find(|(_, items)| derives(items))?;
+        let (key, _) = self.outputs().find(|(_, output)| output.others.iter().any(is_there))?;
         let model = self.model();
         let same = |of: fn(&Key) -> Option<&Text>, name: &Text| -> Vec<Key> {
             self.outputs().map(|(key, _)| key).filter(|key| of(key) == Some(name)).cloned().collect()

@@ -6,24 +6,42 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::dated::Dated;
 use super::places::Places;
 use crate::datastore::{DerivedNode, Store};
 use crate::net::Dpid;
-use crate::pipeline::{Flow, Group, Meter, SwitchTables};
+use crate::pipeline::{Flow, Group, Meter, Sheaf, SwitchTables};
 use crate::schema::{DataPath, Node, SchemaId, Value, stamp_fresh};
 
 /// What one key of one renderer contributes, as it renders it.
 #[derive(Debug)]
 pub struct Rendered {
-    pub(super) items: Vec<Item>,
+    flows: Vec<(Dpid, Arc<Flow>)>,
+    others: Vec<Item>,
     /// What derived nodes are stamped with.
-    pub(super) revision: u64,
-    pub(super) dated: Option<Dated>,
+    revision: u64,
+    dated: Option<Dated>,
     places: Arc<Places>,
 }
 
-/// One thing on a switch or in a derived layer. Kept for every key, hence small.
+/// What a key rendered last. Kept for every key, hence small: flows are in sheaves.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Output {
+    pub sheaves: SmallVec<[Arc<Sheaf>; 1]>,
+    /// All but flows.
+    pub others: Box<[Item]>,
+}
+
+/// What a key has just rendered: its flows as they are, and what is kept of it.
+pub(super) struct Fresh {
+    pub flows: Vec<(Dpid, Arc<Flow>)>,
+    pub output: Output,
+    pub dated: Option<Dated>,
+}
+
+/// One thing on a switch or in a derived layer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Item {
     Flow(Dpid, Arc<Flow>),
@@ -38,31 +56,39 @@ pub(super) struct AtPlace<T>(pub T);
 
 impl Rendered {
     pub(super) fn new(revision: u64, places: &Arc<Places>) -> Rendered {
-        Rendered { items: Vec::new(), revision, dated: None, places: places.clone() }
+        let (flows, others) = (Vec::new(), Vec::new());
+        Rendered { flows, others, revision, dated: None, places: places.clone() }
+    }
+
+    /// What there is, packed.
+    pub(super) fn finish(self) -> Fresh {
+        let sheaves = Sheaf::all_of(&self.flows);
+        let output = Output { sheaves, others: self.others.into() };
+        Fresh { flows: self.flows, output, dated: self.dated }
     }
 
     /// A flow of one switch.
     pub fn flow(&mut self, dpid: Dpid, flow: impl Into<Arc<Flow>>) {
-        self.items.push(Item::Flow(dpid, flow.into()));
+        self.flows.push((dpid, flow.into()));
     }
 
     /// The same flow on several switches, kept once.
     pub fn shared_flow(&mut self, switches: impl IntoIterator<Item = Dpid>, flow: impl Into<Arc<Flow>>) {
         let flow = flow.into();
-        self.items.extend(switches.into_iter().map(|dpid| Item::Flow(dpid, flow.clone())));
+        self.flows.extend(switches.into_iter().map(|dpid| (dpid, flow.clone())));
     }
 
     pub fn group(&mut self, dpid: Dpid, group: Group) {
-        self.items.push(Item::Group(dpid, Arc::new(group)));
+        self.others.push(Item::Group(dpid, Arc::new(group)));
     }
 
     pub fn meter(&mut self, dpid: Dpid, meter: Meter) {
-        self.items.push(Item::Meter(dpid, Arc::new(meter)));
+        self.others.push(Item::Meter(dpid, Arc::new(meter)));
     }
 
     /// The next node says in this leaf since when the switch holds what this key contributes.
     pub fn date_next(&mut self, leaf: SchemaId, switch: Dpid) -> Value {
-        self.dated = Some(Dated { at: self.items.len(), leaf, switch });
+        self.dated = Some(Dated { at: self.others.len(), leaf, switch });
         Value::Uint(self.revision)
     }
 
@@ -70,8 +96,35 @@ impl Rendered {
     pub fn node(&mut self, store: Store, path: DataPath, mut node: Node) {
         stamp_fresh(&mut node, self.revision);
         let place = self.places.of(store, path, &node);
-        self.items.push(Item::Node(DerivedNode::at(place, node)));
+        self.others.push(Item::Node(DerivedNode::at(place, node)));
     }
+}
+
+impl Output {
+    pub fn is_empty(&self) -> bool {
+        self.sheaves.is_empty() && self.others.is_empty()
+    }
+
+    /// Everything, flows made anew.
+    pub fn items(&self) -> impl Iterator<Item = Item> + '_ {
+        self.sheaves.iter().flat_map(|sheaf| flows_of(sheaf)).chain(self.others.iter().cloned())
+    }
+
+    /// Everything on one switch, by place.
+    pub fn on(&self, switch: Dpid) -> Vec<Item> {
+        let sheaves = self.sheaves.iter().filter(|sheaf| sheaf.is_on(switch));
+        let flows = sheaves.flat_map(|sheaf| sheaf.flows()).map(|flow| Item::Flow(switch, flow));
+        let others = self.others.iter().filter(|item| item.switch() == Some(switch)).cloned();
+        let mut items: Vec<Item> = flows.chain(others).collect();
+        items.sort_by(Item::order);
+        items
+    }
+}
+
+/// The flows of a sheaf on each of its switches.
+pub(super) fn flows_of(sheaf: &Sheaf) -> impl Iterator<Item = Item> + '_ {
+    let on_each = |flow: Arc<Flow>| sheaf.switches().iter().map(move |dpid| Item::Flow(*dpid, flow.clone()));
+    sheaf.flows().flat_map(on_each)
 }
 
 impl Item {
@@ -125,18 +178,18 @@ impl<T: Borrow<Item>> Hash for AtPlace<T> {
 }
 
 /// Everything that stands on switches, by switch.
-pub(super) fn tables<'a>(items: impl Iterator<Item = &'a Item>) -> BTreeMap<Dpid, SwitchTables> {
+pub(super) fn tables(items: impl Iterator<Item = Item>) -> BTreeMap<Dpid, SwitchTables> {
     let mut switches: BTreeMap<Dpid, SwitchTables> = BTreeMap::new();
     for item in items {
         match item {
             Item::Flow(dpid, flow) => {
-                switches.entry(*dpid).or_default().flows.insert(Arc::clone(flow));
+                switches.entry(dpid).or_default().flows.insert(flow);
             }
             Item::Group(dpid, group) => {
-                switches.entry(*dpid).or_default().groups.insert(group.id, Arc::clone(group));
+                switches.entry(dpid).or_default().groups.insert(group.id, group);
             }
             Item::Meter(dpid, meter) => {
-                switches.entry(*dpid).or_default().meters.insert(meter.id, Arc::clone(meter));
+                switches.entry(dpid).or_default().meters.insert(meter.id, meter);
             }
             Item::Node(_) => {}
         }

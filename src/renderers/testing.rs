@@ -13,7 +13,7 @@ use crate::model::{
     PodInterface, Pool, Port, PortId, Reason, Row, SourceNat,
 };
 use crate::net::{Dpid, MacAddr, OfPort};
-use crate::pipeline::{Delta, SwitchTables};
+use crate::pipeline::{Delta, Held, SwitchTables};
 use crate::schema::{DataPath, Fields, Text, builtin, heap_size, json, tree};
 
 /// Ids for tests: lowest free first, no rest after release.
@@ -53,6 +53,8 @@ pub struct World {
     pub ids: TestIds,
     /// What the switches were told, put together from the differences alone.
     pub told: BTreeMap<Dpid, SwitchTables>,
+    /// The same as a programmer keeps it.
+    pub held: BTreeMap<Dpid, Held>,
     /// The derived layers of config and operational, put together from the differences alone.
     pub derived: [Arc<Fields>; 2],
     /// How many nodes of the derived layers the last commit put or removed, and their bytes.
@@ -66,6 +68,7 @@ impl Default for World {
             workshop: Workshop::new(builtin(), all(builtin())),
             ids: TestIds::default(),
             told: BTreeMap::new(),
+            held: BTreeMap::new(),
             derived: <[Arc<Fields>; 2]>::default(),
             edits: (0, 0),
         }
@@ -94,7 +97,11 @@ impl World {
         }
         let deltas = changes.deltas();
         for (dpid, delta) in &deltas {
-            self.told.entry(*dpid).or_default().apply(delta);
+            let told = self.told.entry(*dpid).or_default();
+            told.apply(delta);
+            let held = self.held.entry(*dpid).or_default();
+            held.apply(&mut delta.clone());
+            assert_eq!((&held.tables(), held.flow_count()), (&*told, told.flows.len()), "switch {dpid}");
         }
         self.told.retain(|_, tables| *tables != SwitchTables::default());
         deltas

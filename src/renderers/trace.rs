@@ -122,12 +122,14 @@ impl Engine {
     /// Flows and groups that a switch should hold.
     pub fn held_by(&self, switch: Dpid) -> (Vec<Arc<Flow>>, Vec<Arc<Group>>) {
         let (mut flows, mut groups) = (Vec::new(), Vec::new());
-        for item in self.items() {
-            match item {
-                Item::Flow(dpid, flow) if *dpid == switch => flows.push(flow.clone()),
-                Item::Group(dpid, group) if *dpid == switch => groups.push(group.clone()),
-                _ => {}
-            }
+        for (_, output) in self.outputs() {
+            flows.extend(
+                output.sheaves.iter().filter(|sheaf| sheaf.is_on(switch)).flat_map(|sheaf| sheaf.flows()),
+            );
+            groups.extend(output.others.iter().filter_map(|item| match item {
+                Item::Group(dpid, group) if *dpid == switch => Some(group.clone()),
+                _ => None,
+            }));
         }
         (flows, groups)
     }

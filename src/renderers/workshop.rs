@@ -10,11 +10,10 @@ use hashbrown::HashMap;
 use tracing::{debug, error};
 
 use super::Renderer;
-use super::dated::Dated;
 use super::difference::Difference;
 use super::key::Key;
 use super::places::Places;
-use super::rendered::{Item, Rendered, tables};
+use super::rendered::{Fresh, Item, Output, Rendered, tables};
 use crate::model::{Allocator, Model, Row};
 use crate::net::Dpid;
 use crate::pipeline::SwitchTables;
@@ -23,17 +22,14 @@ use crate::schema::Schema;
 /// Keys of one commit that are worth a second thread.
 const MANY: usize = 512;
 
-/// What a key renders, and the objects among it that tell their revision.
-type Output = (Box<[Item]>, Option<Dated>);
-
 /// Rows in, differences out.
 pub(super) struct Workshop {
     pub model: Model,
     renderers: Vec<Box<dyn Renderer>>,
-    outputs: HashMap<Key, Box<[Item]>>,
+    outputs: HashMap<Key, Output>,
     places: Arc<Places>,
     /// While planning: what the keys that changed rendered before.
-    kept: Option<HashMap<Key, Option<Box<[Item]>>>>,
+    kept: Option<HashMap<Key, Option<Output>>>,
 }
 
 impl Workshop {
@@ -49,18 +45,18 @@ impl Workshop {
     }
 
     /// Everything that is rendered now.
-    pub fn items(&self) -> impl Iterator<Item = &Item> {
-        self.outputs.values().flat_map(|items| items.iter())
+    pub fn items(&self) -> impl Iterator<Item = Item> + '_ {
+        self.outputs.values().flat_map(Output::items)
     }
 
     /// What a key rendered last.
-    pub fn output(&self, key: &Key) -> &[Item] {
-        self.outputs.get(key).map(|items| &items[..]).unwrap_or_default()
+    pub fn output(&self, key: &Key) -> Option<&Output> {
+        self.outputs.get(key)
     }
 
     /// Everything that is rendered now, by key.
-    pub fn outputs(&self) -> impl Iterator<Item = (&Key, &[Item])> {
-        self.outputs.iter().map(|(key, items)| (key, &items[..]))
+    pub fn outputs(&self) -> impl Iterator<Item = (&Key, &Output)> {
+        self.outputs.iter()
     }
 
     /// What every switch should hold.
@@ -76,9 +72,9 @@ impl Workshop {
     /// Goes back to what was rendered when [`Workshop::remember`] was called; `rows` are those that the model had then.
     pub fn forget(&mut self, rows: impl IntoIterator<Item = Row>, ids: &mut dyn Allocator) {
         self.model.apply(rows, ids);
-        for (key, items) in self.kept.take().into_iter().flatten() {
-            match items {
-                Some(items) => self.outputs.insert(key, items),
+        for (key, output) in self.kept.take().into_iter().flatten() {
+            match output {
+                Some(output) => self.outputs.insert(key, output),
                 None => self.outputs.remove(&key),
             };
         }
@@ -103,18 +99,19 @@ impl Workshop {
         let rendered = self.render_all(&keys, revision);
         let mut difference = Difference::default();
         for (key, rendered) in keys.into_iter().zip(rendered) {
-            let Some((mut items, dated)) = rendered else { continue };
-            let before = self.outputs.get(&key).map(|items| &items[..]).unwrap_or_default();
+            let Some(Fresh { flows, mut output, dated }) = rendered else { continue };
+            let nothing = Output::default();
+            let before = self.outputs.get(&key).unwrap_or(&nothing);
             if let Some(dated) = dated {
-                dated.settle(before, &mut items);
+                dated.settle(before, &mut output);
             }
-            if *before == *items {
+            if *before == output {
                 continue;
             }
-            difference.exchange(before, &mut items);
+            difference.exchange(before, flows, &mut output);
             let kept = self.kept.is_some().then(|| key.clone());
             let old =
-                if items.is_empty() { self.outputs.remove(&key) } else { self.outputs.insert(key, items) };
+                if output.is_empty() { self.outputs.remove(&key) } else { self.outputs.insert(key, output) };
             if let (Some(key), Some(kept)) = (kept, &mut self.kept) {
                 kept.entry(key).or_insert(old);
             }
@@ -124,7 +121,7 @@ impl Workshop {
     }
 
     /// What all renderers make of each key, in the order of the keys. Many keys are shared out: each depends on the model alone.
-    fn render_all(&self, keys: &[Key], revision: u64) -> Vec<Option<Output>> {
+    fn render_all(&self, keys: &[Key], revision: u64) -> Vec<Option<Fresh>> {
         let render = |keys: &[Key]| keys.iter().map(|key| self.render(key, revision)).collect::<Vec<_>>();
         if keys.len() < MANY {
             return render(keys);
@@ -144,7 +141,7 @@ impl Workshop {
     }
 
     /// What all renderers make of a key. Nothing if one has a fault: what the key rendered before then stays.
-    fn render(&self, key: &Key, revision: u64) -> Option<Output> {
+    fn render(&self, key: &Key, revision: u64) -> Option<Fresh> {
         let mut out = Rendered::new(revision, &self.places);
         for renderer in &self.renderers {
             let rendered = catch_unwind(AssertUnwindSafe(|| renderer.render(key, &self.model, &mut out)));
@@ -154,6 +151,6 @@ impl Workshop {
                 return None;
             }
         }
-        Some((out.items.into_boxed_slice(), out.dated))
+        Some(out.finish())
     }
 }

@@ -386,7 +386,7 @@ proptest! {
         }
         let mut places = std::collections::HashSet::new();
         for item in world.workshop.items() {
-            prop_assert!(places.insert(AtPlace(item)), "{item:?} twice");
+            prop_assert!(places.insert(AtPlace(item.clone())), "{item:?} twice");
         }
         for tables in tables(&world).values() {
             for flow in tables.flows.iter() {
