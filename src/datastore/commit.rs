@@ -4,7 +4,7 @@ use std::any::Any;
 use std::time::SystemTime;
 
 use super::{DerivedNode, Revision, Snapshot, Store};
-use crate::schema::{DataPath, Node};
+use crate::schema::{DataPath, Node, Text};
 
 /// One difference between two snapshots' input layers: the deepest list entry (or, outside lists, the top-level
 /// container) in which something differs. A created or removed entry is reported once, as a whole; an entry whose
@@ -73,8 +73,8 @@ impl DerivedEdit {
 /// An id taken from or given back to a named pool; journalled with the commit that caused it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdChange {
-    pub pool: String,
-    pub key: String,
+    pub pool: Text,
+    pub key: Text,
     /// `Some`: allocated; `None`: released.
     pub id: Option<u32>,
 }

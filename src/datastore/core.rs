@@ -1,6 +1,7 @@
 //! One transaction after the other, as a pure step from snapshot to snapshot.
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::access::{Gatekeeper, Grants};
 use crate::schema::{
-    DataPath, Index, Parents, Schema, Step, diff, merge_layers, reposition, stamp_since, tree, validate_with,
+    DataPath, Index, Parents, Schema, diff, merge_layers, reposition, stamp_since, tree, validate_with,
 };
 
 /// Changed paths kept for conflict detection. An edit based on something older is a conflict.
@@ -28,7 +29,7 @@ pub struct Core {
     engine: Box<dyn Engine>,
     /// Allocations in force, by pool and key.
     pub(super) ids: Ids,
-    recent: VecDeque<(u64, Store, Box<[Step]>)>,
+    recent: VecDeque<(u64, Store, Trail)>,
     /// Of the configuration that was validated last, committed or not.
     index: Index,
     /// Highest revision whose changes `recent` no longer holds.
@@ -294,11 +295,11 @@ impl Core {
             return Ok(());
         };
         for edit in &transaction.edits {
-            let edited = &edit.path.steps[..];
-            let related = |(at, store, steps): &(u64, Store, Box<[Step]>)| {
+            let edited = trail(&edit.path);
+            let related = |(at, store, changed): &(u64, Store, Trail)| {
                 *at > read.0
                     && *store == edit.store
-                    && (steps.starts_with(edited) || edited.starts_with(steps))
+                    && (changed.starts_with(&edited) || edited.starts_with(changed))
             };
             if read.0 < self.forgotten || self.recent.iter().rev().any(related) {
                 return Err(DatastoreError::Conflict { path: self.path(&edit.path), read });
@@ -308,8 +309,7 @@ impl Core {
     }
 
     pub(super) fn remember(&mut self, revision: Revision, changes: &[Change]) {
-        // A path has room for more steps than most have; this is kept for long.
-        let changed = |change: &Change| (revision.0, change.store, change.path.steps.to_vec().into());
+        let changed = |change: &Change| (revision.0, change.store, trail(&change.path));
         self.recent.extend(changes.iter().map(changed));
         while self.recent.len() > REMEMBERED {
             if let Some((revision, ..)) = self.recent.pop_front() {
@@ -368,6 +368,13 @@ impl Core {
     }
 }
 
+/// A path as a hash of each step: all that it takes to see that one begins with the other.
+type Trail = Box<[u64]>;
+
+fn trail(path: &DataPath) -> Trail {
+    path.steps.iter().map(|step| BuildHasherDefault::<DefaultHasher>::default().hash_one(step)).collect()
+}
+
 /// Derived edits of one commit that are worth a second thread.
 const MANY: usize = 2048;
 
@@ -401,7 +408,7 @@ pub(super) fn derive(after: &mut Snapshot, edits: &[DerivedEdit], revision: u64)
 
 pub(super) fn take_ids(ids: &mut Ids, changes: &[IdChange]) {
     for change in changes {
-        let key = (Arc::from(&*change.pool), Arc::from(&*change.key));
+        let key = (change.pool.clone(), change.key.clone());
         match change.id {
             Some(id) => ids.insert(key, id),
             None => ids.remove(&key),

@@ -12,6 +12,7 @@ use imbl::OrdMap;
 use super::core::changes;
 use super::past::State;
 use super::{Change, IdChange, Revision, Snapshot};
+use crate::schema::Text;
 
 /// How much is kept. What breaks either limit goes; the newest revision always stays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +64,7 @@ pub struct Entry {
 }
 
 /// Allocations in force, by pool and key.
-pub(super) type Ids = OrdMap<(Arc<str>, Arc<str>), u32>;
+pub(super) type Ids = OrdMap<(Text, Text), u32>;
 
 impl Entry {
     /// Both layers; of an earlier life (see [`Entry::is_earlier`]) what was written only. It may have to be made first, as the
@@ -256,9 +257,9 @@ impl Cursor {
 }
 
 pub(super) fn id_changes(ids: &Ids) -> Vec<IdChange> {
-    let change = |((pool, key), id): (&(Arc<str>, Arc<str>), &u32)| IdChange {
-        pool: pool.to_string(),
-        key: key.to_string(),
+    let change = |((pool, key), id): (&(Text, Text), &u32)| IdChange {
+        pool: pool.clone(),
+        key: key.clone(),
         id: Some(*id),
     };
     ids.iter().map(change).collect()

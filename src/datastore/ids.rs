@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime};
 
 use super::IdChange;
+use crate::schema::Text;
 
 /// How long a released number rests before somebody else may get it (netvirt: 30 s).
 pub const REST: Duration = Duration::from_secs(30);
@@ -12,7 +13,7 @@ pub const REST: Duration = Duration::from_secs(30);
 /// A released number that rests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resting {
-    pub pool: String,
+    pub pool: Text,
     pub id: u32,
     pub since: SystemTime,
 }
@@ -20,14 +21,14 @@ pub struct Resting {
 /// All pools. Changes are gathered until the commit that caused them takes them along.
 #[derive(Clone, Debug, Default)]
 pub struct IdPools {
-    pools: BTreeMap<String, Pool>,
+    pools: BTreeMap<Text, Pool>,
     changes: Vec<IdChange>,
 }
 
 #[derive(Clone, Debug)]
 struct Pool {
     range: RangeInclusive<u32>,
-    held: HashMap<String, u32>,
+    held: HashMap<Text, u32>,
     /// Everything from here on was never given out.
     next: u64,
     /// Below `next` and free.
@@ -54,7 +55,7 @@ impl IdPools {
             resting: VecDeque::new(),
         };
         IdPools {
-            pools: pools.into_iter().map(|(name, range)| (name.to_owned(), pool(range))).collect(),
+            pools: pools.into_iter().map(|(name, range)| (name.into(), pool(range))).collect(),
             changes: Vec::new(),
         }
     }
@@ -71,7 +72,7 @@ impl IdPools {
 
     /// Released numbers that may not have rested yet, the longest first within a pool.
     pub fn resting(&self) -> Vec<Resting> {
-        let of = |(name, pool): (&String, &Pool)| {
+        let of = |(name, pool): (&Text, &Pool)| {
             let pool_name = name.clone();
             let resting = pool.resting.iter();
             let resting =
@@ -104,16 +105,18 @@ impl IdPools {
     /// When the pool is used up.
     pub fn allocate(&mut self, pool: &str, key: &str, now: SystemTime) -> Result<u32, PoolExhausted> {
         let exhausted = || PoolExhausted { pool: pool.to_owned(), key: key.to_owned() };
-        let name = pool;
-        let pool = self.pools.get_mut(name).ok_or_else(exhausted)?;
+        let (name, _) = self.pools.get_key_value(pool).ok_or_else(exhausted)?;
+        let name = name.clone();
+        let pool = self.pools.get_mut(pool).ok_or_else(exhausted)?;
         if let Some(id) = pool.held.get(key) {
             return Ok(*id);
         }
         pool.wake(now);
         let id = pool.lowest().ok_or_else(exhausted)?;
         pool.take(id);
-        pool.held.insert(key.to_owned(), id);
-        self.changes.push(IdChange { pool: name.to_owned(), key: key.to_owned(), id: Some(id) });
+        let key = Text::from(key);
+        pool.held.insert(key.clone(), id);
+        self.changes.push(IdChange { pool: name, key, id: Some(id) });
         Ok(id)
     }
 
@@ -125,10 +128,10 @@ impl IdPools {
     pub fn release(&mut self, pool: &str, key: &str, now: SystemTime) {
         let name = pool;
         if let Some(pool) = self.pools.get_mut(name)
-            && let Some(id) = pool.held.remove(key)
+            && let Some((key, id)) = pool.held.remove_entry(key)
         {
             pool.resting.push_back((now, id));
-            self.changes.push(IdChange { pool: name.to_owned(), key: key.to_owned(), id: None });
+            self.changes.push(IdChange { pool: name.into(), key, id: None });
         }
     }
 

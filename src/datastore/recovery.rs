@@ -9,7 +9,7 @@ use super::history::{Entry, Ids, Kind, id_changes};
 use super::journal::{Journal, JournalError, Record, RecordError};
 use super::past::State;
 use super::{Edit, IdChange, Operation, Resting, Revision, Snapshot, Store};
-use crate::schema::{DataPath, Entries, Node, Parents, Schema, json, reposition, stamp_since, tree};
+use crate::schema::{DataPath, Entries, Node, Parents, Schema, Text, json, reposition, stamp_since, tree};
 
 /// Revisions below this distance may have been used by commits that were not journalled.
 pub(super) const SKIP: u64 = 1 << 16;
@@ -105,7 +105,7 @@ struct Replay {
     stamped: Snapshot,
     ids: Ids,
     /// When a number was released last, by pool.
-    released: BTreeMap<(String, u32), SystemTime>,
+    released: BTreeMap<(Text, u32), SystemTime>,
     previous: Revision,
 }
 
@@ -134,8 +134,7 @@ impl Replay {
                 None => {
                     // The record has whole seconds: no number is to rest for less than it should.
                     let time = UNIX_EPOCH + Duration::from_secs(record.time + 1);
-                    let id =
-                        self.ids.get(&(change.pool.as_str().into(), change.key.as_str().into())).copied();
+                    let id = self.ids.get(&(change.pool.clone(), change.key.clone())).copied();
                     self.released.extend(id.map(|id| ((change.pool.clone(), id), time)));
                 }
             }

@@ -1,6 +1,7 @@
 //! Building nodes of the derived layers.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::ids::POOLS;
 use crate::datastore::{DerivedEdit, DerivedNode, IdChange, Store};
@@ -160,6 +161,30 @@ impl Build {
     }
 }
 
+/// Parts of nodes that are the same in many, each made once. What is made follows from the key alone.
+pub(super) struct Made<K, V> {
+    made: Mutex<BTreeMap<K, V>>,
+}
+
+impl<K, V> Default for Made<K, V> {
+    fn default() -> Self {
+        Made { made: Mutex::default() }
+    }
+}
+
+impl<K: Ord, V: Clone> Made<K, V> {
+    /// Parts that are remembered at most. When there are more, they are made again.
+    const MOST: usize = 16_384;
+
+    pub fn of(&self, key: K, make: impl FnOnce() -> V) -> V {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.len() >= Self::MOST && !made.contains_key(&key) {
+            made.clear();
+        }
+        made.entry(key).or_insert_with(make).clone()
+    }
+}
+
 /// Revision of what many nodes share: it is as old as the program, so that no commit copies it to stamp it.
 const ALWAYS: u64 = 1;
 
@@ -216,8 +241,8 @@ impl IdNodes {
     /// Entries that came and went.
     pub fn entries(&self, changes: &[IdChange]) -> Vec<DerivedEdit> {
         let edit = |change: &IdChange| {
-            let pool = self.pool.inner([Value::text(&change.pool)]);
-            let (path, build) = self.entries.entry(pool, [Value::text(&change.key)]);
+            let pool = self.pool.inner([Value::Text(change.pool.clone())]);
+            let (path, build) = self.entries.entry(pool, [Value::Text(change.key.clone())]);
             match change.id {
                 Some(id) => {
                     let node = build.leaf_list(self.id_value, [Value::Uint(id.into())]).node();

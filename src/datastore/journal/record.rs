@@ -82,7 +82,8 @@ impl Record {
         }
         out.push(b']');
         if !self.ids.is_empty() {
-            let ids: Vec<_> = self.ids.iter().map(|change| (&change.pool, &change.key, change.id)).collect();
+            let ids: Vec<_> =
+                self.ids.iter().map(|change| (&*change.pool, &*change.key, change.id)).collect();
             out.extend_from_slice(b",\"ids\":");
             put_json(&mut out, &ids);
         }
@@ -113,7 +114,8 @@ impl Record {
                 edit.position.map(|line| read_position(schema, line)).transpose().map_err(wrong)?;
             edits.push(Edit { store, operation, path, node, position });
         }
-        let ids = line.ids.into_iter().map(|(pool, key, id)| IdChange { pool, key, id }).collect();
+        let id = |(pool, key, id): (String, String, _)| IdChange { pool: pool.into(), key: key.into(), id };
+        let ids = line.ids.into_iter().map(id).collect();
         Ok(Record { revision: line.rev, author: line.by, time: line.at, edits, ids })
     }
 }

@@ -143,7 +143,7 @@ impl Engine for Probe {
         let there = commit.after.written(Store::Config, &path).is_some();
         let id = IdChange {
             pool: "p".into(),
-            key: commit.revision.0.to_string(),
+            key: commit.revision.0.to_string().into(),
             id: Some(commit.revision.0 as u32),
         };
         Derived { edits: vec![mark(there)], ids: vec![id] }

@@ -1,7 +1,7 @@
 //! The derived nodes, one function for each kind of key.
 
 use super::super::Rendered;
-use super::super::nodes::Build;
+use super::super::nodes::{Build, shared};
 use super::Coe;
 use crate::datastore::Store;
 use crate::model::{Address, Identity, Interface, InterfaceId, Model, NetworkType};
@@ -77,13 +77,12 @@ impl Coe {
             (false, true) => V6_SUBNET,
             (true, true) => V4_AND_V6_SUBNETS,
         };
-        let subnet_type = Value::Enum(subnet_type);
+        let membership = || {
+            let fill = |entry: Build| entry.leaf(names.associated_subnet_type, Value::Enum(subnet_type));
+            shared(names.vpn_instance_names.only([text(vpn)], fill))
+        };
         build = build
-            .child(
-                names
-                    .vpn_instance_names
-                    .only([text(vpn)], |entry| entry.leaf(names.associated_subnet_type, subnet_type)),
-            )
+            .child(self.memberships.of((vpn.clone(), subnet_type), membership))
             .leaf(names.router_interface, Value::Bool(false));
         if let Some(attachment) = &interface.attachment {
             let Dpid(dpid) = attachment.dpid;

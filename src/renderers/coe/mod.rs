@@ -14,19 +14,22 @@ mod status;
 use names::Names;
 
 use super::key::{touched_interfaces, underlay_neighbours};
+use super::nodes::Made;
 use super::{Key, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
-use crate::schema::{Schema, Text};
+use crate::schema::{Node, Schema, SchemaId, Text};
 
 /// The feature.
 pub struct Coe {
     names: Names,
     status: status::Names,
+    /// The `vpn-instance-names` of all interfaces of a VPN, by its name and the type of their subnets.
+    memberships: Made<(Text, i32), (SchemaId, Node)>,
 }
 
 impl Coe {
     pub fn new(schema: &Schema) -> Coe {
-        Coe { names: Names::of(schema), status: status::Names::of(schema) }
+        Coe { names: Names::of(schema), status: status::Names::of(schema), memberships: Made::default() }
     }
 }
 

@@ -1,10 +1,11 @@
 //! What each pod interface waits for: `/coeus-status:objects`.
 
 use super::super::Rendered;
-use super::super::nodes::{Build, ListAt};
+use super::super::nodes::{Build, ListAt, Made};
 use crate::datastore::Store;
 use crate::model::{Address, GatewaySource, Interface, Model, Pod, Reason};
-use crate::schema::{DataPath, Schema, SchemaId, Value};
+use crate::net::Dpid;
+use crate::schema::{DataPath, Schema, SchemaId, Text, Value};
 
 /// `state`, in the order of the model.
 const PENDING: i32 = 0;
@@ -26,6 +27,8 @@ pub(super) struct Names {
     switch: SchemaId,
     port: SchemaId,
     desired_revision: SchemaId,
+    /// What switches are called.
+    dpids: Made<Dpid, Text>,
 }
 
 impl Names {
@@ -49,6 +52,7 @@ impl Names {
             switch: id("switch"),
             port: id("port"),
             desired_revision: id("desired-revision"),
+            dpids: Made::default(),
         }
     }
 
@@ -93,9 +97,10 @@ impl Names {
                 .leaf(self.gateway_source, Value::Enum(source));
         }
         if let Some(attachment) = &interface.attachment {
+            let dpid = attachment.dpid;
             build = build
                 .text_if(self.mac_address, &interface.mac_text)
-                .leaf(self.switch, Value::text(attachment.dpid.to_string()))
+                .leaf(self.switch, Value::Text(self.dpids.of(dpid, || dpid.to_string().into())))
                 .leaf(self.port, Value::Text(attachment.port.clone()))
                 .leaf(self.desired_revision, out.date_next(self.desired_revision, attachment.dpid));
         }

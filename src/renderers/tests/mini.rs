@@ -11,7 +11,7 @@ use crate::datastore::{
 use crate::net::Dpid;
 use crate::pipeline::{Delta, SwitchTables};
 use crate::schema::json::{self, Mode};
-use crate::schema::{DataPath, Fields, Node, Parents, builtin, diff, get_merged, tree};
+use crate::schema::{DataPath, Fields, Node, Parents, Text, builtin, diff, get_merged, tree};
 
 type Heard = Arc<Mutex<Vec<(Revision, Vec<Dpid>)>>>;
 type Told = Arc<Mutex<BTreeMap<Dpid, SwitchTables>>>;
@@ -19,7 +19,7 @@ type Told = Arc<Mutex<BTreeMap<Dpid, SwitchTables>>>;
 pub struct Mini {
     pub snapshot: Snapshot,
     pub engine: Engine,
-    pub ids: BTreeMap<(String, String), u32>,
+    pub ids: BTreeMap<(Text, Text), u32>,
     /// What the switches were told.
     pub told: Told,
     /// Which switches heard of which revision.

@@ -1,13 +1,11 @@
 //! `fibEntries` and `vpn-instance-op-data`: the routes of each VPN, and where its interfaces are.
 
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::sync::{Mutex, PoisonError};
 
 use ipnetwork::IpNetwork;
 
 use super::super::key::{interfaces_of_vpn, touched_interfaces};
-use super::super::nodes::{InnerList, ListAt, shared};
+use super::super::nodes::{InnerList, ListAt, Made, shared};
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Attachment, Interface, Model, Touched, Vpn};
@@ -31,8 +29,8 @@ pub struct Routes {
     l3vni: SchemaId,
     gateway_mac: SchemaId,
     route_paths: InnerList,
-    /// Made once for each endpoint. What is made follows from the endpoint alone.
-    next_hops: Mutex<BTreeMap<Ipv4Addr, (SchemaId, Node)>>,
+    /// By endpoint.
+    next_hops: Made<Ipv4Addr, (SchemaId, Node)>,
     vpns: ListAt,
     vpn_id: SchemaId,
     vpn_name: SchemaId,
@@ -61,7 +59,7 @@ impl Routes {
             l3vni: route("l3vni"),
             gateway_mac: route("gateway_mac_address"),
             route_paths: InnerList::new(schema, &format!("{TABLE}/vrfEntry/route-paths")),
-            next_hops: Mutex::default(),
+            next_hops: Made::default(),
             vpns: ListAt::new(schema, VPN),
             vpn_id: vpn("vpn-id"),
             vpn_name: vpn("vpn-instance-name"),
@@ -144,9 +142,8 @@ impl Routes {
 
     /// The next hop is the tunnel endpoint of the pod's node: all routes to a node share it.
     fn next_hop(&self, endpoint: Ipv4Addr) -> (SchemaId, Node) {
-        let mut made = self.next_hops.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || shared(self.route_paths.only([Value::text(endpoint.to_string())], |next_hop| next_hop));
-        made.entry(endpoint).or_insert_with(make).clone()
+        self.next_hops.of(endpoint, make)
     }
 }
 
