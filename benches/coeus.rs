@@ -301,7 +301,7 @@ fn one_more_pod(runtime: &tokio::runtime::Runtime) {
         bed.plug(0..present + 60);
         put_pods(&mut bed, 0..present);
         bed.settle();
-        let pods = if present == 10_000 { Some((resident() - before) / f64::from(present)) } else { None };
+        let pods = if present == 10_000 { Some((settled_resident() - before) / f64::from(present)) } else { None };
         let sync = fsync(bed.folder.path());
         let other = Switch::start();
         let mut raw = Raw::new(&other);
@@ -519,6 +519,12 @@ fn start_up(runtime: &tokio::runtime::Runtime) {
         Some(ours.as_secs_f64() / limit.as_secs_f64()),
     );
     runtime.block_on(controller.stop());
+}
+
+/// Resident memory once what is free has been given back.
+fn settled_resident() -> f64 {
+    std::thread::sleep(Duration::from_millis(2500));
+    resident()
 }
 
 /// Resident memory of this process in bytes.

@@ -1,5 +1,6 @@
 //! The whole controller, put together: what `coeus serve` runs.
 
+mod allocator;
 mod confirmations;
 mod files;
 mod punts;
@@ -158,6 +159,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
             registry.connected(switch);
         }
     }));
+    tasks.push(tokio::spawn(allocator::give_back()));
     tasks.push(tokio::spawn(revisions::actor::run(datastore.clone())));
     tasks.push(tokio::spawn(show_status(programmers.clone(), reported, datastore.clone())));
     let (dhcp_punts, requests) = mpsc::channel(PUNTS);

@@ -8,28 +8,39 @@ use hashbrown::HashSet;
 use super::rendered::{AtPlace, Item, Output, flows_of};
 use crate::datastore::DerivedEdit;
 use crate::net::Dpid;
-use crate::pipeline::{Delta, Flow, Rebound};
+use crate::pipeline::{Delta, Rebound, Sheaf};
 
 /// Gathers the changes of one commit. A thing that one key gives up and another takes up is one change.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
     before: Vec<Item>,
     after: Vec<Item>,
+    /// Sheaves of keys that rendered nothing before.
+    new: Vec<Arc<Sheaf>>,
+    /// The other sheaves that go and come.
     rebound: Rebound,
 }
 
 /// What happens at one place. At least one of the two is there, and they differ.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Change {
     pub before: Option<Item>,
     pub after: Option<Item>,
+}
+
+impl Change {
+    fn came(item: Item) -> Change {
+        Change { before: None, after: Some(item) }
+    }
 }
 
 /// Changes of one commit: first what goes, then what comes, as it was rendered.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     entries: Vec<Change>,
-    /// The sheaves of all switches.
+    /// Sheaves whose flows are all new: they are no entries.
+    new: Vec<Arc<Sheaf>>,
+    /// The other sheaves that go and come.
     rebound: Rebound,
     /// Switches that hear of the revision even if nothing changes there.
     told: Vec<Dpid>,
@@ -39,34 +50,29 @@ pub(super) struct Changes {
 pub(super) type State = HashSet<AtPlace<Item>>;
 
 impl Difference {
-    /// What a key rendered before and renders now, with its flows as they are. What is as it was is the same thing as before
-    /// afterwards.
-    pub fn exchange(&mut self, before: &Output, flows: Vec<(Dpid, Arc<Flow>)>, after: &mut Output) {
-        let held = |of: &Output, sheaf| of.sheaves.iter().any(|held| Arc::ptr_eq(held, sheaf));
+    /// What a key rendered before and renders now. What is as it was is the same thing as before afterwards.
+    pub fn exchange(&mut self, before: &Output, after: &mut Output) {
+        if before.is_empty() {
+            self.new.extend(after.sheaves.iter().cloned());
+            self.after.extend_from_slice(&after.others);
+            return;
+        }
         for sheaf in &mut after.sheaves {
             if let Some(same) = before.sheaves.iter().find(|old| *old == sheaf) {
                 *sheaf = same.clone();
             }
         }
-        let gone: Vec<_> = before.sheaves.iter().filter(|old| !held(after, old)).cloned().collect();
-        let came: Vec<_> = after.sheaves.iter().filter(|new| !held(before, new)).cloned().collect();
-        let mut items: Vec<Item> = Vec::new();
-        if !came.is_empty() {
-            items.extend(flows.into_iter().map(|(dpid, flow)| Item::Flow(dpid, flow)));
-        }
-        let number = items.len();
+        let held = |of: &Output, sheaf| of.sheaves.iter().any(|held| Arc::ptr_eq(held, sheaf));
+        let gone = before.sheaves.iter().filter(|old| !held(after, old));
+        let came = after.sheaves.iter().filter(|new| !held(before, new));
+        self.rebound.gone.extend(gone.clone().cloned());
+        self.rebound.came.extend(came.clone().cloned());
+        let old: Vec<Item> = gone.flat_map(|sheaf| flows_of(sheaf)).collect();
+        let mut items: Vec<Item> = came.flat_map(|sheaf| flows_of(sheaf)).collect();
+        let flows = items.len();
         items.extend(std::mem::take(&mut after.others));
-        if before.is_empty() {
-            self.after.extend_from_slice(&items);
-        } else {
-            // Where nothing comes, only the sheaves that go tell what does.
-            let old = if came.is_empty() { &gone } else { &before.sheaves.to_vec() };
-            let flows = old.iter().flat_map(|sheaf| flows_of(sheaf));
-            self.compare(flows.chain(before.others.iter().cloned()), &mut items);
-        }
-        after.others = items.split_off(number).into();
-        self.rebound.gone.extend(gone);
-        self.rebound.came.extend(came);
+        self.compare(old.into_iter().chain(before.others.iter().cloned()), &mut items);
+        after.others = items.split_off(flows).into();
     }
 
     /// Things that come.
@@ -96,12 +102,15 @@ impl Difference {
     }
 
     /// What really differs.
-    pub fn finish(self) -> Changes {
-        let rebound = self.rebound;
+    pub fn finish(mut self) -> Changes {
+        if self.before.iter().any(|item| matches!(item, Item::Flow(..))) {
+            self.after.extend(self.new.iter().flat_map(|sheaf| flows_of(sheaf)));
+            self.rebound.came.append(&mut self.new);
+        }
+        let Difference { new, rebound, .. } = self;
         if self.before.is_empty() {
-            let came = |item| Change { before: None, after: Some(item) };
-            let entries = self.after.into_iter().map(came).collect();
-            return Changes { entries, rebound, told: Vec::new() };
+            let entries = self.after.into_iter().map(Change::came).collect();
+            return Changes { entries, new, rebound, told: Vec::new() };
         }
         let mut before: State = self.before.into_iter().map(AtPlace).collect();
         let mut put = Vec::new();
@@ -116,7 +125,7 @@ impl Difference {
         let mut gone: Vec<Item> = before.into_iter().map(|AtPlace(item)| item).collect();
         gone.sort_by(Item::order);
         let gone = gone.into_iter().map(|item| Change { before: Some(item), after: None });
-        Changes { entries: gone.chain(put).collect(), rebound, told: Vec::new() }
+        Changes { entries: gone.chain(put).collect(), new, rebound, told: Vec::new() }
     }
 }
 
@@ -124,12 +133,14 @@ impl Changes {
     /// Nothing changes on any switch or derived layer.
     pub fn is_empty(&self) -> bool {
         let Rebound { anew, gone, came } = &self.rebound;
-        self.entries.is_empty() && self.told.is_empty() && !anew && gone.is_empty() && came.is_empty()
+        let bound = self.new.is_empty() && gone.is_empty() && came.is_empty();
+        self.entries.is_empty() && self.told.is_empty() && !anew && bound
     }
 
     /// All of them.
-    pub fn entries(&self) -> &[Change] {
-        &self.entries
+    pub fn entries(&self) -> impl Iterator<Item = Change> + '_ {
+        let new = self.new.iter().flat_map(|sheaf| flows_of(sheaf));
+        self.entries.iter().cloned().chain(new.map(Change::came))
     }
 
     /// The changes of derived layers, taken out: what stays concerns switches.
@@ -172,12 +183,20 @@ impl Changes {
                 (_, Some(Item::Node(_)) | None) => {}
             }
         }
-        let Rebound { anew, gone, came } = self.rebound;
-        for (sheaves, is_new) in [(gone, false), (came, true)] {
+        for sheaf in &self.new {
+            for flow in sheaf.flows() {
+                for dpid in sheaf.switches() {
+                    deltas.entry(*dpid).or_default().put_flow(flow.clone());
+                }
+            }
+        }
+        let Rebound { anew, gone, mut came } = self.rebound;
+        came.extend(self.new);
+        for (sheaves, comes) in [(gone, false), (came, true)] {
             for sheaf in sheaves {
                 for dpid in sheaf.switches() {
                     let rebound = deltas.entry(*dpid).or_default().sheaves.get_or_insert_default();
-                    let list = if is_new { &mut rebound.came } else { &mut rebound.gone };
+                    let list = if comes { &mut rebound.came } else { &mut rebound.gone };
                     list.push(sheaf.clone());
                 }
             }
@@ -190,7 +209,8 @@ impl Changes {
 
     /// Goes back from the state after these changes to the state before.
     pub fn undo(self, state: &mut State) {
-        for change in self.entries {
+        let new = self.new.iter().flat_map(|sheaf| flows_of(sheaf));
+        for change in self.entries.into_iter().chain(new.map(Change::came)) {
             if let Some(item) = change.after {
                 state.remove(&AtPlace(item));
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::difference::Changes;
+use super::difference::{Change, Changes};
 use super::rendered::Item;
 use crate::datastore::DerivedNode;
 use crate::net::Dpid;
@@ -33,8 +33,8 @@ pub struct Plan {
 
 impl Plan {
     pub(super) fn new(changes: &Changes) -> Plan {
-        let mut entries: Vec<(&Item, Option<&Item>, Option<&Item>)> = changes
-            .entries()
+        let all: Vec<Change> = changes.entries().collect();
+        let mut entries: Vec<(&Item, Option<&Item>, Option<&Item>)> = all
             .iter()
             .filter_map(|change| {
                 let (before, after) = (change.before.as_ref(), change.after.as_ref());

@@ -34,13 +34,6 @@ pub(super) struct Output {
     pub others: Box<[Item]>,
 }
 
-/// What a key has just rendered: its flows as they are, and what is kept of it.
-pub(super) struct Fresh {
-    pub flows: Vec<(Dpid, Arc<Flow>)>,
-    pub output: Output,
-    pub dated: Option<Dated>,
-}
-
 /// One thing on a switch or in a derived layer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Item {
@@ -60,11 +53,9 @@ impl Rendered {
         Rendered { flows, others, revision, dated: None, places: places.clone() }
     }
 
-    /// What there is, packed.
-    pub(super) fn finish(self) -> Fresh {
-        let sheaves = Sheaf::all_of(&self.flows);
-        let output = Output { sheaves, others: self.others.into() };
-        Fresh { flows: self.flows, output, dated: self.dated }
+    /// What there is, packed, and what of it shows a date.
+    pub(super) fn finish(self) -> (Output, Option<Dated>) {
+        (Output { sheaves: Sheaf::all_of(&self.flows), others: self.others.into() }, self.dated)
     }
 
     /// A flow of one switch.

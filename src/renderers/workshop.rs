@@ -10,10 +10,11 @@ use hashbrown::HashMap;
 use tracing::{debug, error};
 
 use super::Renderer;
+use super::dated::Dated;
 use super::difference::Difference;
 use super::key::Key;
 use super::places::Places;
-use super::rendered::{Fresh, Item, Output, Rendered, tables};
+use super::rendered::{Item, Output, Rendered, tables};
 use crate::model::{Allocator, Model, Row};
 use crate::net::Dpid;
 use crate::pipeline::SwitchTables;
@@ -21,6 +22,9 @@ use crate::schema::Schema;
 
 /// Keys of one commit that are worth a second thread.
 const MANY: usize = 512;
+
+/// What a key has just rendered, and what of it shows a date.
+type Fresh = (Output, Option<Dated>);
 
 /// Rows in, differences out.
 pub(super) struct Workshop {
@@ -99,7 +103,7 @@ impl Workshop {
         let rendered = self.render_all(&keys, revision);
         let mut difference = Difference::default();
         for (key, rendered) in keys.into_iter().zip(rendered) {
-            let Some(Fresh { flows, mut output, dated }) = rendered else { continue };
+            let Some((mut output, dated)) = rendered else { continue };
             let nothing = Output::default();
             let before = self.outputs.get(&key).unwrap_or(&nothing);
             if let Some(dated) = dated {
@@ -108,7 +112,7 @@ impl Workshop {
             if *before == output {
                 continue;
             }
-            difference.exchange(before, flows, &mut output);
+            difference.exchange(before, &mut output);
             let kept = self.kept.is_some().then(|| key.clone());
             let old =
                 if output.is_empty() { self.outputs.remove(&key) } else { self.outputs.insert(key, output) };
