@@ -301,7 +301,8 @@ fn one_more_pod(runtime: &tokio::runtime::Runtime) {
         bed.plug(0..present + 60);
         put_pods(&mut bed, 0..present);
         bed.settle();
-        let pods = if present == 10_000 { Some((settled_resident() - before) / f64::from(present)) } else { None };
+        let pods =
+            if present == 10_000 { Some((settled_resident() - before) / f64::from(present)) } else { None };
         let sync = fsync(bed.folder.path());
         let other = Switch::start();
         let mut raw = Raw::new(&other);

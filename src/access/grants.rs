@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::policy::{About, Policy, Rule};
 use super::{DefaultDeny, Denial, Operation};
-use crate::schema::{DataPath, Fields, Kind, List, Node, Schema, SchemaId, Step, lexical};
+use crate::schema::{Children, DataPath, Fields, Kind, List, Node, Schema, SchemaId, Step, lexical};
 
 /// What holds for a node of the models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +158,7 @@ impl Grants {
         if children.is_empty() {
             return None;
         }
-        Some(Arc::new(Fields { modified: fields.modified, children: children.into_boxed_slice() }))
+        Some(Arc::new(Fields { modified: fields.modified, children: Children::sorted(children) }))
     }
 
     fn node(&self, schema: &Schema, path: &mut Vec<Step>, node: &Node) -> Option<Node> {

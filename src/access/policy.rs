@@ -84,7 +84,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn get(&self, name: &str) -> Option<(SchemaId, &'a Node)> {
-        let named = |(id, _): &&(SchemaId, Node)| &*self.schema.node(*id).name == name;
+        let named = |(id, _): &(&SchemaId, &Node)| &*self.schema.node(**id).name == name;
         self.fields.children.iter().find(named).map(|(id, node)| (*id, node))
     }
 

@@ -50,7 +50,7 @@ impl Between<'_> {
     /// What is not in lists with keys: their entries are differences of their own.
     fn fields(&mut self, at: &DataPath, before: &Fields, after: &Fields, moves: &mut Vec<Edit>) {
         let mut ids: Vec<SchemaId> =
-            before.children.iter().chain(&*after.children).map(|(id, _)| *id).collect();
+            before.children.iter().chain(&after.children).map(|(id, _)| *id).collect();
         ids.sort_unstable();
         ids.dedup();
         // What goes, goes first: of two cases of a choice the one that comes would be taken away again.

@@ -9,7 +9,7 @@ use super::rows::LINK_LOCAL_GATEWAY;
 use super::status::Reason;
 use super::underlay::Segment;
 use crate::net::{Dpid, LportTag, MacAddr, OfPort};
-use crate::schema::Text;
+use crate::schema::{Text, shared_text};
 
 /// Names one interface for as long as it exists: the two uids of a pod's; of one written by hand no pod and its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -166,7 +166,7 @@ impl Address {
             gateway,
             text: ip.to_string().into(),
             prefix: format!("{ip}/{bits}").into(),
-            gateway_text: gateway.map(|gateway| gateway.address.to_string().into()),
+            gateway_text: gateway.map(|gateway| shared_text(&gateway.address.to_string())),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::rows::{HandMade, Pod, PodInterface, WantedAddress, WantedRoute, usabl
 use super::status::Reason;
 use super::underlay::Segment;
 use crate::net::MacAddr;
-use crate::schema::Text;
+use crate::schema::{Text, shared_text};
 
 /// An interface as it is configured, before it is known whether what it asks for can be had.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl Wanted {
     /// One interface of a pod.
     pub fn of_pod(pod: &Pod, row: &PodInterface) -> Wanted {
         let primary = pod.primary().is_some_and(|primary| primary.uid == row.uid);
-        let elan = || Some(format!("{}:{}", pod.host?, pod.namespace.as_deref()?).into());
+        let elan = || Some(shared_text(&format!("{}:{}", pod.host?, pod.namespace.as_deref()?)));
         let address = |ip: &IpAddr| WantedAddress { ip: *ip, gateway: None };
         Wanted {
             name: full_name(pod, row),

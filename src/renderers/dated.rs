@@ -32,8 +32,7 @@ impl Dated {
         }
         if let Some(Item::Node(node)) = output.others.get_mut(self.at)
             && let Some(fields) = node.fields_mut()
-            && let Some((_, leaf)) =
-                Arc::make_mut(fields).children.iter_mut().find(|(leaf, _)| *leaf == self.leaf)
+            && let Some(leaf) = Arc::make_mut(fields).children.get_mut(self.leaf)
         {
             *leaf = Node::Leaf(date);
         }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 use smallvec::SmallVec;
 
+use super::children::Children;
 use super::ir::SchemaId;
 use super::value::{Text, Value};
 use super::values::Values;
@@ -41,7 +42,7 @@ pub enum Node {
 pub struct Fields {
     /// Revision of the last change in this subtree; 0 while it is not committed.
     pub modified: u64,
-    pub children: Box<[(SchemaId, Node)]>,
+    pub children: Children,
 }
 
 /// A list: its entries, ordered by key, by the user, or by position. The methods are in `list.rs`.
@@ -147,7 +148,7 @@ impl Fields {
         children.reverse();
         children.dedup_by_key(|(id, _)| *id);
         children.reverse();
-        Fields { modified: 0, children: children.into_boxed_slice() }
+        Fields { modified: 0, children: Children::sorted(children) }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -156,35 +157,15 @@ impl Fields {
 
     /// Sets this child (`None`: takes it out). Nothing else is touched: see `tree::put` for the rules.
     pub fn set(&mut self, child: SchemaId, node: Option<Node>) {
-        let found = self.children.binary_search_by_key(&child, |(id, _)| *id);
-        match (found, node) {
-            (Ok(at), Some(node)) => self.children[at].1 = node,
-            (Err(_), None) => {}
-            (Ok(at), None) => {
-                let mut children = std::mem::take(&mut self.children).into_vec();
-                children.remove(at);
-                self.children = children.into_boxed_slice();
-            }
-            (Err(at), Some(node)) => {
-                let old = std::mem::take(&mut self.children).into_vec();
-                let mut children = Vec::with_capacity(old.len() + 1);
-                let mut old = old.into_iter();
-                children.extend(old.by_ref().take(at));
-                children.push((child, node));
-                children.extend(old);
-                self.children = children.into_boxed_slice();
-            }
-        }
+        self.children.set(child, node);
     }
 
     pub(super) fn get_mut(&mut self, child: SchemaId) -> Option<&mut Node> {
-        let at = self.children.binary_search_by_key(&child, |(id, _)| *id).ok()?;
-        Some(&mut self.children[at].1)
+        self.children.get_mut(child)
     }
 
     pub fn get(&self, child: SchemaId) -> Option<&Node> {
-        let at = self.children.binary_search_by_key(&child, |(id, _)| *id).ok()?;
-        Some(&self.children[at].1)
+        self.children.get(child)
     }
 
     pub fn leaf(&self, child: SchemaId) -> Option<&Value> {

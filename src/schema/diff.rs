@@ -185,14 +185,14 @@ pub(super) fn pairs<'a>(
     let mut right = b.children.iter().peekable();
     std::iter::from_fn(move || {
         let order = match (left.peek(), right.peek()) {
-            (Some(x), Some(y)) => x.0.cmp(&y.0),
+            (Some(x), Some(y)) => x.0.cmp(y.0),
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
             (None, None) => return None,
         };
         let x = if order.is_le() { left.next() } else { None };
         let y = if order.is_ge() { right.next() } else { None };
-        let id = x.or(y)?.0;
-        Some((id, x.map(|x| &x.1), y.map(|y| &y.1)))
+        let id = *x.or(y)?.0;
+        Some((id, x.map(|x| x.1), y.map(|y| y.1)))
     })
 }

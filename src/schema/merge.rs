@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::children::Children;
 use super::data::{Entries, Fields, List, Node};
 use super::ir::{Kind, Schema, SchemaId};
 use super::path::DataPath;
@@ -47,7 +48,7 @@ fn merge_fields(schema: &Schema, old: &Arc<Fields>, new: &Arc<Fields>) -> Arc<Fi
         !schema.node(id).cases.is_empty()
             && new.children.iter().any(|(other, _)| excludes(schema, *other, id))
     };
-    let kept = |(id, node): &(SchemaId, Node)| (!gives_way(*id)).then(|| node.clone());
+    let kept = |id: SchemaId, node: &Node| (!gives_way(id)).then(|| node.clone());
     unite(old, new, kept, |id, a, b| merge_nodes(schema, Some(id), a, b))
 }
 
@@ -55,7 +56,7 @@ fn merge_fields(schema: &Schema, old: &Arc<Fields>, new: &Arc<Fields>) -> Arc<Fi
 fn unite(
     a: &Fields,
     b: &Fields,
-    only_a: impl Fn(&(SchemaId, Node)) -> Option<Node>,
+    only_a: impl Fn(SchemaId, &Node) -> Option<Node>,
     both: impl Fn(SchemaId, &Node, &Node) -> Node,
 ) -> Arc<Fields> {
     let mut children = Vec::with_capacity(a.children.len() + b.children.len());
@@ -63,22 +64,22 @@ fn unite(
     loop {
         match (left.peek(), right.peek()) {
             (Some(x), Some(y)) if x.0 == y.0 => {
-                children.push((x.0, both(x.0, &x.1, &y.1)));
+                children.push((*x.0, both(*x.0, x.1, y.1)));
                 left.next();
                 right.next();
             }
             (Some(x), y) if y.is_none_or(|y| x.0 < y.0) => {
-                children.extend(only_a(x).map(|node| (x.0, node)));
+                children.extend(only_a(*x.0, x.1).map(|node| (*x.0, node)));
                 left.next();
             }
             (_, Some(y)) => {
-                children.push((*y).clone());
+                children.push((*y.0, y.1.clone()));
                 right.next();
             }
             (_, None) => break,
         }
     }
-    Arc::new(Fields { modified: a.modified.max(b.modified), children: children.into_boxed_slice() })
+    Arc::new(Fields { modified: a.modified.max(b.modified), children: Children::sorted(children) })
 }
 
 /// The two layers of a store as one tree. What only one side has is shared with it; where both have a leaf or a
@@ -90,7 +91,7 @@ pub fn merge_layers(input: &Arc<Fields>, derived: &Arc<Fields>) -> Arc<Fields> {
     if input.is_empty() {
         return derived.clone();
     }
-    unite(input, derived, |(_, node)| Some(node.clone()), |_, a, b| layer_nodes(a, b))
+    unite(input, derived, |_, node| Some(node.clone()), |_, a, b| layer_nodes(a, b))
 }
 
 fn layer_nodes(input: &Node, derived: &Node) -> Node {

@@ -27,6 +27,7 @@
 //! once something of that container is there; the operational store is not constrained (RFC 8342 section 5.3).
 
 mod body;
+mod children;
 mod data;
 mod diff;
 mod ir;
@@ -57,6 +58,7 @@ pub mod xml;
 mod xpath;
 
 pub use body::{BodyError, BodyErrorKind, BodyErrors};
+pub use children::Children;
 pub use data::{Entries, Few, Fields, Key, List, Node};
 pub use diff::{Difference, diff, diff_entry};
 pub use ir::{
@@ -76,5 +78,5 @@ pub use validate::{
     Index, ValidationError, ValidationErrorKind, validate, validate_input, validate_notification,
     validate_output, validate_with,
 };
-pub use value::{Text, Value};
+pub use value::{Text, Value, shared_text};
 pub use values::Values;

@@ -15,8 +15,8 @@ pub fn stamp(root: &Arc<Fields>, path: &DataPath, revision: u64) -> Arc<Fields> 
     for step in &path.steps {
         let fields = Arc::make_mut(at);
         fields.modified = revision;
-        let Some(found) = fields.children.iter().position(|(id, _)| *id == step.node) else { return root };
-        at = match (&mut fields.children[found].1, &step.key) {
+        let Some(found) = fields.children.get_mut(step.node) else { return root };
+        at = match (found, &step.key) {
             (Node::Container(inner), None) => inner,
             (Node::List(list), Some(key)) => match list.get_mut(key) {
                 Some(entry) => entry,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::children::Children;
 use super::data::{Fields, Key, List, Node};
 use super::ir::{Kind, Schema, SchemaId};
 use super::merge::merge_nodes;
@@ -455,9 +456,8 @@ pub(super) fn place(schema: &Schema, fields: &mut Fields, child: SchemaId, new: 
     let makes_way = new.is_some() && !schema.node(child).cases.is_empty();
     fields.set(child, new);
     if makes_way && fields.children.iter().any(|(other, _)| excludes(schema, child, *other)) {
-        let children = std::mem::take(&mut fields.children).into_vec();
-        fields.children =
-            children.into_iter().filter(|(other, _)| !excludes(schema, child, *other)).collect();
+        let others = fields.children.iter().filter(|(other, _)| !excludes(schema, child, **other));
+        fields.children = Children::sorted(others.map(|(id, node)| (*id, node.clone())).collect());
     }
 }
 

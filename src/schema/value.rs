@@ -1,3 +1,7 @@
+use std::cell::RefCell;
+
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::ir::IdentityId;
 
 /// Text that many hold. A word where it is held: with two, every leaf of every tree would be half as large again.
@@ -21,9 +25,33 @@ pub enum Value {
     Decimal(i64),
 }
 
+/// Texts that a thread has seen lately, each where its hash puts it.
+const SEEN: usize = 512;
+
+/// Longer texts do not come again.
+const LONG: usize = 64;
+
+thread_local! {
+    static LATELY: RefCell<Box<[Text]>> = RefCell::new(vec![Text::new(); SEEN].into());
+}
+
+/// A text that is held once, if the same has been seen lately: names of namespaces, hosts, and keys come again and again.
+pub fn shared_text(text: &str) -> Text {
+    if text.len() > LONG {
+        return Text::from(text);
+    }
+    let at = xxh3_64(text.as_bytes()) as usize % SEEN;
+    LATELY.with_borrow_mut(|seen| {
+        if *seen[at] != *text {
+            seen[at] = Text::from(text);
+        }
+        seen[at].clone()
+    })
+}
+
 impl Value {
     pub fn text(text: impl AsRef<str>) -> Value {
-        Value::Text(Text::from(text.as_ref()))
+        Value::Text(shared_text(text.as_ref()))
     }
 
     pub fn as_text(&self) -> Option<&str> {
@@ -40,5 +68,22 @@ impl Value {
 
     pub fn as_bool(&self) -> Option<bool> {
         if let Value::Bool(value) = self { Some(*value) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_seen_lately_is_the_same_one() {
+        let (one, other) = (shared_text("blue"), shared_text("blue"));
+        assert!(Text::ptr_eq(&one, &other));
+        (0..10 * SEEN).for_each(|number| {
+            let text = number.to_string();
+            assert_eq!(shared_text(&text), text);
+        });
+        assert_eq!(shared_text("blue"), "blue");
+        assert!(!Text::ptr_eq(&one, &shared_text("blue")), "few are remembered");
     }
 }

@@ -25,7 +25,7 @@ fn text(state: &Snapshot) -> String {
 /// The base with some of its subtrees as in `other`.
 fn mixed(base: &Fields, other: &Fields, which: u8) -> Snapshot {
     let mut mixed = base.clone();
-    let ids: Vec<_> = base.children.iter().chain(&*other.children).map(|(id, _)| *id).collect();
+    let ids: Vec<_> = base.children.iter().chain(&other.children).map(|(id, _)| *id).collect();
     for (_, id) in ids.into_iter().enumerate().filter(|(number, _)| which >> (number % 8) & 1 == 1) {
         mixed.set(id, other.get(id).cloned());
     }

@@ -170,8 +170,11 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
+/// Bytes that sled keeps in memory: what it holds is read at the start only.
+const CACHE: u64 = 4 << 20;
+
 fn open_sled(path: &Path) -> sled::Result<sled::Db> {
-    sled::Config::new().path(path).flush_every_ms(None).cache_capacity(16 << 20).open()
+    sled::Config::new().path(path).flush_every_ms(None).cache_capacity(CACHE).open()
 }
 
 /// Copies the store aside, takes sled's snapshot files away, and lets it rebuild them from its log.

@@ -29,7 +29,7 @@ proptest! {
         let b = if few {
             // One subtree differs.
             let mut mixed = (*a).clone();
-            if let Some((id, node)) = b.children.first() {
+            if let Some((id, node)) = b.children.iter().next() {
                 mixed.set(*id, Some(node.clone()));
             }
             Arc::new(mixed)

@@ -105,12 +105,12 @@ impl Index {
 
 /// The containers and lists of a tree that lead to what the index is about.
 fn leading(rules: &Rules, fields: &Arc<Fields>) -> Arc<Fields> {
-    let children = fields.children.iter().filter(|(id, _)| rules.leading.contains(id));
+    let children = fields.children.iter().filter(|(id, _)| rules.leading.contains(*id));
     let children = children.map(|(id, node)| match node {
         Node::Container(inner) => (*id, Node::Container(leading(rules, inner))),
         node => (*id, node.clone()),
     });
-    Arc::new(Fields { modified: 0, children: children.collect() })
+    Arc::new(Fields::of(children.collect()))
 }
 
 struct Walk<'a> {

@@ -228,7 +228,7 @@ impl<'a> Validator<'a> {
         let schema = self.schema;
         for (child, node) in &fields.children {
             if let Some((other, _)) =
-                fields.children.iter().find(|(other, _)| other > child && excludes(schema, *child, *other))
+                fields.children.iter().find(|(other, _)| *other > child && excludes(schema, *child, **other))
             {
                 let (one, other) = (self.name(*child), self.name(*other));
                 let message =

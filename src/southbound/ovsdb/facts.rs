@@ -294,12 +294,12 @@ impl Names {
 
     /// Replaces a node's own fields and leaves its ports alone.
     fn replace_fields(&self, path: &DataPath, held: &Fields, fields: &Arc<Fields>, edits: &mut Vec<Edit>) {
-        for (id, node) in &*fields.children {
+        for (id, node) in &fields.children {
             if held.get(*id) != Some(node) {
                 edits.push(Edit::put(Store::Operational, path.clone().child(*id), node.clone()));
             }
         }
-        let gone = held.children.iter().filter(|(id, _)| fields.get(*id).is_none() && *id != self.port);
+        let gone = held.children.iter().filter(|(id, _)| fields.get(**id).is_none() && **id != self.port);
         edits.extend(gone.map(|(id, _)| Edit::remove(Store::Operational, path.clone().child(*id))));
     }
 }
