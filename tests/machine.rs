@@ -226,7 +226,8 @@ fn pools_tell_whom_they_serve_and_what_is_only_kept_says_so() {
     server.send("PUT", &at(P2), &pod(P2, "p2", "10.0.1.11"));
     let pools = json!({"dhcp_allocation_pool:dhcp_allocation_pool": {"network": [{"network-id": "blue", "allocation-pool": [
         {"subnet": "10.0.0.0/24", "allocate-from": "10.0.0.50", "allocate-to": "10.0.0.60", "gateway": "10.0.0.1"},
-        {"subnet": "10.0.1.0/24", "allocate-from": "10.0.1.50", "allocate-to": "10.0.1.60"}]}]}});
+        {"subnet": "10.0.1.0/24", "allocate-from": "10.0.1.50", "allocate-to": "10.0.1.60"},
+        {"subnet": "2001:db8::/64", "allocate-from": "2001:db8::50", "allocate-to": "2001:db8::60"}]}]}});
     let path = "/rests/data/dhcp_allocation_pool:dhcp_allocation_pool";
     let answer = server.send("PUT", path, &pools.to_string());
     assert_eq!(answer.status, 201, "{}", answer.body);
@@ -243,7 +244,10 @@ fn pools_tell_whom_they_serve_and_what_is_only_kept_says_so() {
     let of = |path: &str| call(&server, "coeus-explain:object", json!({ "path": path }));
     let network = "dhcp_allocation_pool:dhcp_allocation_pool/network=blue";
     let both = of(network);
-    assert_eq!(both["line"].as_array().map(Vec::len), Some(2), "{both}");
+    assert_eq!(both["line"].as_array().map(Vec::len), Some(4), "two pods, each with both versions: {both}");
+    let v6 = of(&format!("{network}/allocation-pool=2001%3Adb8%3A%3A%2F64"));
+    assert_eq!(v6["line"].as_array().map(Vec::len), Some(2), "{v6}");
+    assert!(v6["line"].as_array().unwrap().iter().all(|line| line.to_string().contains("udp6")), "{v6}");
     assert!(
         both["line"].as_array().unwrap().iter().all(|line| line.to_string().contains("table=60")),
         "{both}"

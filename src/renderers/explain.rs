@@ -9,8 +9,8 @@ use super::Engine;
 use super::difference::Difference;
 use super::key::Key;
 use super::plan::Plan;
-use super::rendered::{Item, Output, flows_of};
-use crate::model::{Interface, InterfaceId, Model};
+use super::rendered::Item;
+use crate::model::{Address, Interface, InterfaceId, Model};
 use crate::net::Dpid;
 use crate::pipeline::{Flow, OwnerName, Sheaf};
 use crate::schema::{DataPath, Text};
@@ -102,18 +102,23 @@ impl Engine {
     pub fn caused_by_pool(&self, network: &str, subnet: Option<IpNetwork>) -> (Plan, Vec<DataPath>) {
         let is_for = |interface: &&Interface| {
             let Some(subnet) = subnet else { return true };
-            let mut own = interface.addresses.iter().filter(|own| own.ip.is_ipv4() == subnet.is_ipv4());
-            let first = own.next();
-            first.is_none_or(|first| subnet.contains(first.ip) || own.any(|own| subnet.contains(own.ip)))
+            let serves = if subnet.is_ipv4() { interface.dhcp } else { interface.dhcp_v6 };
+            let same = |own: &&Address| own.ip.is_ipv4() == subnet.is_ipv4();
+            let mut own = interface.addresses.iter().filter(same).peekable();
+            serves && (own.peek().is_none() || own.any(|own| subnet.contains(own.ip)))
         };
+        // What is punted of IPv6 says so in its match.
+        let is_of =
+            |flow: &Flow| subnet.is_none_or(|subnet| flow.to_string().contains("udp6") == subnet.is_ipv6());
         let served: Vec<&InterfaceId> =
             self.model().served_by(network).filter(is_for).map(|interface| &interface.id).collect();
         let mut difference = Difference::default();
         for id in &served {
-            let items = self.output(&Key::Interface((*id).clone())).iter();
-            let punts =
-                items.filter(|item| matches!(item, Item::Flow(_, flow) if flow.owner.feature() == "dhcp"));
-            difference.exchange(&[], &mut punts.cloned().collect::<Vec<Item>>());
+            let items = self.output(&Key::Interface((*id).clone())).into_iter().flat_map(Output::items);
+            let punts = items.filter(
+                |item| matches!(item, Item::Flow(_, flow) if flow.owner.feature() == "dhcp" && is_of(flow)),
+            );
+            difference.add(punts);
         }
         let pods: BTreeSet<&Text> = served.iter().map(|id| &id.pod).collect();
         (Plan::new(&difference.finish()), pods.into_iter().map(|pod| self.pod_path(pod)).collect())
