@@ -116,7 +116,7 @@ impl Programmers {
         for slot in slots {
             let (flows, groups, meters) = {
                 let tables = &locked(&slot.desired).tables;
-                (tables.flows.len(), tables.groups.len(), tables.meters.len())
+                (tables.flow_count(), tables.groups.len(), tables.meters.len())
             };
             if flows == 0 || locked(&slot.session).is_some() {
                 continue;

@@ -9,7 +9,7 @@ use super::Engine;
 use super::difference::Difference;
 use super::key::Key;
 use super::plan::Plan;
-use super::rendered::Item;
+use super::rendered::{Item, Output, flows_of};
 use crate::model::{Address, Interface, InterfaceId, Model};
 use crate::net::Dpid;
 use crate::pipeline::{Flow, OwnerName, Sheaf};

@@ -15,7 +15,7 @@ impl Engine {
             let (at, wanted) = (node.steps(), &path.steps[..]);
             node.store() == store && (at.starts_with(wanted) || wanted.starts_with(&at))
         };
-        let (key, _) = self.outputs().find(|(_, items)| items.iter().any(related))?;
+        let (key, _) = self.outputs().find(|(_, output)| output.others.iter().any(related))?;
         let model = self.model();
         let first = |interface: Option<&InterfaceId>| interface.map(|id| model.said_of(id));
         let said = match key {

@@ -125,7 +125,7 @@ pub fn put_at(
     revision: u64,
 ) -> Result<(), TreeError> {
     let change = |old: Option<Node>| Ok(Some(stamped(old.as_ref(), node.clone(), revision)));
-    Editor { schema, steps: &path.steps, parents, change: &change, revision }.root(root)
+    Editor { schema, steps: &path.steps, parents, change: &change, revision, sorts: false }.root(root)
 }
 
 /// Unites `node` with what is at `path`: containers and list entries field by field, leafs are replaced,
@@ -163,7 +163,7 @@ pub fn merge_at(
         };
         Ok(Some(stamped(old.as_ref(), new, revision)))
     };
-    Editor { schema, steps: &path.steps, parents, change: &change, revision }.root(root)
+    Editor { schema, steps: &path.steps, parents, change: &change, revision, sorts: false }.root(root)
 }
 
 fn stamped(old: Option<&Node>, mut new: Node, revision: u64) -> Node {
@@ -181,7 +181,8 @@ pub fn remove(root: &mut Arc<Fields>, schema: &Schema, path: &DataPath) -> Resul
     take(root, schema, &path.steps, 0)
 }
 
-/// As [`put`] (`Some`) or [`remove`] (`None`), with parents made and the way stamped with a revision.
+/// As [`put`] (`Some`) or [`remove`] (`None`), with parents made and the way stamped with a revision. For what is derived: entries
+/// of leaf-lists that come one by one stand in order, so that it does not matter which came first.
 ///
 /// # Errors
 /// As [`put`].
@@ -194,11 +195,12 @@ pub fn set(
 ) -> Result<(), TreeError> {
     let Some(node) = node else { return take(root, schema, steps, revision).map(drop) };
     let change = |_| Ok(Some(node.clone()));
-    Editor { schema, steps, parents: Parents::Create, change: &change, revision }.root(root)
+    Editor { schema, steps, parents: Parents::Create, change: &change, revision, sorts: true }.root(root)
 }
 
 fn take(root: &mut Arc<Fields>, schema: &Schema, steps: &[Step], revision: u64) -> Result<bool, TreeError> {
-    let editor = Editor { schema, steps, parents: Parents::Require, change: &|_| Ok(None), revision };
+    let editor =
+        Editor { schema, steps, parents: Parents::Require, change: &|_| Ok(None), revision, sorts: false };
     if let [.., Step { node: list, key: Some(_) }, Step { node: leaf, key: None }] = steps
         && let Kind::List { keys, .. } = &schema.node(*list).kind
         && keys.contains(leaf)
@@ -222,6 +224,8 @@ struct Editor<'a> {
     change: &'a Change<'a>,
     /// What the nodes on the way are stamped with; 0: not committed yet.
     revision: u64,
+    /// Entries of leaf-lists are put in their place even where they are state.
+    sorts: bool,
 }
 
 impl Editor<'_> {
@@ -389,7 +393,8 @@ impl Editor<'_> {
         };
         let none = Values::default();
         let old = if let Some(Node::LeafList(values)) = old { values } else { &none };
-        let in_order = is_sorted_set(self.schema, self.steps[at].node);
+        let id = self.steps[at].node;
+        let in_order = is_sorted_set(self.schema, id) || self.sorts && is_system_ordered(self.schema, id);
         let new = (self.change)(old.get(value).cloned().map(Node::Leaf))?;
         let values = match new {
             None => old.without(value),
@@ -447,8 +452,11 @@ pub fn leaf_list(schema: &Schema, id: SchemaId, values: Vec<Value>) -> Node {
 
 /// Configuration that the system orders; state stays in the order it was told in (RFC 7950 section 7.7.7).
 fn is_sorted_set(schema: &Schema, id: SchemaId) -> bool {
-    let node = schema.node(id);
-    node.config && matches!(node.kind, Kind::LeafList { user_ordered: false, .. })
+    schema.node(id).config && is_system_ordered(schema, id)
+}
+
+fn is_system_ordered(schema: &Schema, id: SchemaId) -> bool {
+    matches!(schema.node(id).kind, Kind::LeafList { user_ordered: false, .. })
 }
 
 /// Sets `child`; nodes of other cases of its choices give way.

@@ -299,6 +299,22 @@ fn tables(world: &World) -> BTreeMap<Dpid, SwitchTables> {
     world.workshop.tables()
 }
 
+/// Members of an ELAN stand in order, whoever came first.
+#[test]
+fn who_came_first_is_not_seen() {
+    let mut world = World::default();
+    world.put(switch(1).to_vec());
+    for number in [4, 3] {
+        let name = format!("p{number}");
+        world.put(vec![pod(&name, "blue", 1, None), port(1, &format!("blue:{name}"), number)]);
+    }
+    for rebuilt in [world.rebuilt(false), world.rebuilt(true)] {
+        for (left, right) in world.derived.iter().zip(&rebuilt.derived) {
+            assert_eq!(derived_differences(left, right), "");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
