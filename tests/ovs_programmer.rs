@@ -138,6 +138,7 @@ fn a_switch_is_made_right_and_then_left_alone() {
         (flows, 2, 1, 1)
     );
     assert!(status.bundles >= 3, "no bundle is larger than the switch likes");
+    assert!(switch.ofctl(&["get-frags"]).contains("nx-match"), "first fragments show their ports");
     assert!(status.failures.is_empty(), "{:?}", status.failures);
     assert_eq!(count(&switch), flows + 1, "the flow of others is still there");
     drop(first.runtime);
@@ -152,12 +153,14 @@ fn a_switch_is_made_right_and_then_left_alone() {
     );
     drop(second.runtime);
 
+    switch.ofctl(&["set-frags", "normal"]);
     switch.ofctl(&["del-flows", "table=51,dl_dst=02:00:00:00:00:07"]);
     switch.ofctl(&["mod-flows", "table=220,priority=0,actions=NORMAL"]);
     switch.ofctl(&["add-flow", "table=60,priority=9,cookie=0xc000000000000001,actions=drop"]);
     let third = Controller::start(wanted);
     third.take(&switch);
     let status = third.wait(dpid, "mended", |status| status.programmed == 1);
+    assert!(switch.ofctl(&["get-frags"]).contains("nx-match"), "each session says it again");
     assert_eq!(status.flow_mods, 3, "one flow was gone, one changed, one left over from us");
     assert_eq!(count(&switch), flows + 1);
     assert!(switch.ofctl(&["dump-flows", "table=220"]).contains("actions=drop"));

@@ -54,6 +54,7 @@ pub enum Message {
     EchoReply(Vec<u8>),
     FeaturesRequest,
     FeaturesReply(Features),
+    /// `flags` is the handling of fragments: 0 normal, 1 drop, 2 reassemble, 3 show the ports of first ones (Open vSwitch).
     SetConfig {
         flags: u16,
         miss_send_len: u16,

@@ -166,7 +166,7 @@ fn every_other_message_reads_back() {
             auxiliary_id: 0,
             capabilities: 0x4f,
         }),
-        Message::SetConfig { flags: 0, miss_send_len: 128 },
+        Message::SetConfig { flags: 3, miss_send_len: 128 },
         Message::PacketIn(packet.clone()),
         Message::PacketIn2(PacketIn { userdata: b"dhcp".to_vec(), ..packet }),
         Message::PacketOut(PacketOut {

@@ -22,8 +22,7 @@ const SCTP: u128 = 132;
 /// Types of ICMPv6 (RFC 4861).
 const SOLICITATION: u128 = 135;
 const ADVERTISEMENT: u128 = 136;
-/// Bits of `ip_frag`: any fragment; not the first.
-const FRAGMENT: u128 = 1;
+/// Bit of `ip_frag`: a fragment, and not the first.
 const LATER: u128 = 2;
 /// A frame has an 802.1Q tag. Bit 12 of `vlan_vid`.
 const TAGGED: u128 = 0x1000;
@@ -82,8 +81,9 @@ impl Packet {
         self.set(field, self.get(field) & !mask | value & mask);
     }
 
-    pub fn is_fragment(&self) -> bool {
-        self.get(Field::IpFrag) & FRAGMENT != 0
+    /// A fragment that begins behind the first one's transport header.
+    pub fn is_later_fragment(&self) -> bool {
+        self.get(Field::IpFrag) & LATER != 0
     }
 
     pub fn is_tagged(&self) -> bool {
@@ -98,7 +98,7 @@ impl Packet {
     pub fn has(&self, field: Field) -> bool {
         let ethertype = |wanted: u128| self.get(Field::EthType) == wanted;
         let transport = |protocol: u128| {
-            self.is_ip() && self.get(Field::IpProto) == protocol && self.get(Field::IpFrag) & LATER == 0
+            self.is_ip() && self.get(Field::IpProto) == protocol && !self.is_later_fragment()
         };
         match field {
             Field::VlanPcp => self.is_tagged(),
@@ -128,11 +128,11 @@ impl Packet {
         self.has(Field::Icmpv6Type) && self.get(Field::Icmpv6Type) == kind && self.get(Field::Icmpv6Code) == 0
     }
 
-    /// Whether all conditions hold. The ports and types of a fragment are not looked at: Open vSwitch takes them
-    /// for zero unless it is told otherwise (ovs-ofctl(8), `set-frags`).
+    /// Whether all conditions hold. Ports and types stand in the first fragment; in later ones Open vSwitch takes them for
+    /// zero, as our sessions tell it to (ovs-ofctl(8), `set-frags nx-match`).
     pub fn matches(&self, conditions: &Match) -> bool {
         conditions.fields.iter().all(|condition| {
-            let hidden = self.is_fragment() && is_transport(condition.field);
+            let hidden = self.is_later_fragment() && is_transport(condition.field);
             let value = if hidden { 0 } else { self.get(condition.field) };
             value & condition.mask == condition.value
         })
@@ -228,10 +228,11 @@ mod tests {
     }
 
     #[test]
-    fn a_fragment_hides_its_ports() {
+    fn later_fragments_have_no_ports() {
         let wanted = Match::new().with(Field::UdpDst, 67_u16);
         let packet = Packet::new().with(Field::UdpDst, 67_u16);
         assert!(packet.matches(&wanted));
-        assert!(!packet.with(Field::IpFrag, 1_u8).matches(&wanted));
+        assert!(packet.clone().with(Field::IpFrag, 1_u8).matches(&wanted));
+        assert!(!packet.with(Field::IpFrag, 3_u8).matches(&wanted));
     }
 }

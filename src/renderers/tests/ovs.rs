@@ -71,6 +71,8 @@ impl Ovs {
         self.vsctl(&format!(
             "add-br {name} -- set bridge {name} datapath_type=dummy fail_mode=secure protocols=OpenFlow13"
         ));
+        // What a session of ours tells a switch at its start.
+        self.run("ovs-ofctl", &["-O", "OpenFlow13", "set-frags", name, "nx-match"]);
         self.vsctl(&format!(
             "add-port {name} {name}-1 -- set interface {name}-1 type=vxlan options:remote_ip=flow options:key=flow ofport_request=1"
         ));

@@ -124,16 +124,15 @@ impl Sender<'_> {
     }
 }
 
-/// UDP ports, (0, 0) where there are none: fragments hide them.
+/// UDP ports, (0, 0) where there are none, as in fragments behind the first.
 fn ports(packet: &Packet) -> (u128, u128) {
-    let shown = packet.has(Field::UdpSrc) && !packet.is_fragment();
-    if shown { (packet.get(Field::UdpSrc), packet.get(Field::UdpDst)) } else { (0, 0) }
+    if packet.has(Field::UdpSrc) { (packet.get(Field::UdpSrc), packet.get(Field::UdpDst)) } else { (0, 0) }
 }
 
 /// The type of an ICMPv6 message with code 0.
 fn message(packet: &Packet) -> Option<u128> {
-    let shown = packet.has(Field::Icmpv6Type) && !packet.is_fragment();
-    (shown && packet.get(Field::Icmpv6Code) == 0).then(|| packet.get(Field::Icmpv6Type))
+    let shown = packet.has(Field::Icmpv6Type) && packet.get(Field::Icmpv6Code) == 0;
+    shown.then(|| packet.get(Field::Icmpv6Type))
 }
 
 /// Addresses to choose from: those of the world, and some of nobody.

@@ -21,6 +21,13 @@ use crate::net::Dpid;
 const REPLIES: usize = 256;
 /// NXPIF_NXT_PACKET_IN2.
 const PACKET_IN2: u32 = 2;
+/// OFPC_FRAG_NX_MATCH (ovs-ofctl(8), `set-frags nx-match`): a first fragment shows its ports and types. By default no
+/// fragment does, and what is dropped by them would pass in two pieces.
+const SHOW_FIRST_FRAGMENTS: u16 = 3;
+/// OFP_DEFAULT_MISS_SEND_LEN (OpenFlow 1.3.5 section 7.3.2), as a new session has it.
+const MISS_SEND_LEN: u16 = 128;
+/// The transaction id of what is set at the start.
+const SET_CONFIG: u32 = 4;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
@@ -36,6 +43,10 @@ pub enum SessionError {
     Slow(&'static str),
     #[error("the switch answered the features request with {0}")]
     Unexpected(String),
+    #[error(
+        "the switch does not show the ports of first fragments ({0}), so that pods could send what they may not; Open vSwitch is needed"
+    )]
+    Fragments(String),
     #[error("nobody takes switches any more")]
     Stopped,
 }
@@ -119,6 +130,9 @@ async fn handshake(reader: &mut Reader, write: &mut OwnedWriteHalf) -> Result<Fe
         let _ = write.write_all(&encoded(&Message::Error(refusal), header.xid)).await;
         return Err(SessionError::Version { offered: header.version, bitmap: versions });
     }
+    let config = Message::SetConfig { flags: SHOW_FIRST_FRAGMENTS, miss_send_len: MISS_SEND_LEN };
+    // Only a refusal is answered, and that before what is asked next.
+    write.write_all(&encoded(&config, SET_CONFIG)).await?;
     write.write_all(&encoded(&Message::FeaturesRequest, 2)).await?;
     loop {
         let frame = reader.frame().await?.ok_or_else(closed)?;
@@ -130,8 +144,14 @@ async fn handshake(reader: &mut Reader, write: &mut OwnedWriteHalf) -> Result<Fe
             (header, Message::EchoRequest(data)) => {
                 write.write_all(&encoded(&Message::EchoReply(data), header.xid)).await?;
             }
-            (_, Message::Error(error)) => {
-                return Err(SessionError::Unexpected(openflow_rs::error_name(error.kind, error.code)));
+            (header, Message::Error(error)) => {
+                let name = openflow_rs::error_name(error.kind, error.code);
+                let is_config = header.xid == SET_CONFIG;
+                return Err(if is_config {
+                    SessionError::Fragments(name)
+                } else {
+                    SessionError::Unexpected(name)
+                });
             }
             (_, other) => debug!(?other, "before the features reply"),
         }
