@@ -8,6 +8,7 @@ import uuid
 from robot.api import logger
 from robot.api.deco import keyword, library
 
+import carry
 import frames
 from lab import Lab, LabError, Outside, pod_json, wait_until
 
@@ -184,18 +185,24 @@ class CoeusLab:
     @keyword
     def attack(self, attacker, victim, kind, v6, victim_v6, times=5):
         """Sends each frame of a class `times` times from a raw socket in the pod. All must end in the flow of their class,
-        which drops. Returns how many were sent."""
+        which drops, and none may come to the victim. Returns how many were sent."""
         own, target = self.pods[attacker], self.pods[victim]
         side = lambda pod, v6: types.SimpleNamespace(mac=pod.mac, v4=pod.address, v6=v6)  # noqa: E731
         built = frames.attacks(side(own, v6), side(target, victim_v6))[kind]
         count = lambda: sum(own.node.packets(table, text) for table, text in frames.COUNTERS[kind])  # noqa: E731
         before = count()
-        self.send_raw(attacker, *[frame.hex() for frame in built * int(times)])
-        sent = len(built) * int(times)
-        try:
-            wait_until(f"{sent} frames are counted", lambda: count() - before >= sent, 20)
-        except LabError as error:
-            raise AssertionError(f"{kind}: {error}; {count() - before} were") from None
+        with carry.Watch(target.namespace) as watch:
+            self.send_raw(attacker, *[frame.hex() for frame in built * int(times)])
+            sent = len(built) * int(times)
+            counted = lambda: count() - before >= sent  # noqa: E731
+            came = []
+            try:
+                wait_until(f"{sent} frames are counted", lambda: came.extend(watch.frames()) or set(built) & set(came) or counted(), 20)
+            except LabError as error:
+                raise AssertionError(f"{kind}: {error}; {count() - before} were") from None
+            arrived = sum(frame in built for frame in came + watch.frames())
+        if arrived:
+            raise AssertionError(f"{kind}: {arrived} of the attack came to {victim}")
         return sent
 
     @keyword

@@ -14,14 +14,20 @@ def ethernet(source, kind, payload, to=ALL):
     return mac(to) + mac(source) + struct.pack("!H", kind) + payload.ljust(46, b"\0")
 
 
-def ipv4(source, to, protocol, payload):
-    header = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0)
+def ipv4(source, to, protocol, payload, more=False):
+    """`more`: it is a first fragment (RFC 791)."""
+    header = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(payload), 7, 0x2000 if more else 0, 64, protocol, 0)
     return header + ipaddress.IPv4Address(source).packed + ipaddress.IPv4Address(to).packed + payload
 
 
 def ipv6(source, to, protocol, payload, hops=255):
     header = struct.pack("!IHBB", 6 << 28, len(payload), protocol, hops)
     return header + ipaddress.IPv6Address(source).packed + ipaddress.IPv6Address(to).packed + payload
+
+
+def ipv6_first(source, to, protocol, payload):
+    """The first fragment of a packet (RFC 8200 section 4.5)."""
+    return ipv6(source, to, 44, struct.pack("!BBHI", protocol, 0, 1, 7) + payload)
 
 
 def udp(source, to, payload=b"attack"):
@@ -52,6 +58,8 @@ def attacks(own, victim):
     lla, other_lla = link_local(own.mac), link_local(victim.mac)
     v4 = lambda payload, source=own.v4, to=victim.v4: ipv4(source, to, 17, payload)  # noqa: E731
     nd = lambda payload, source=lla: ethernet(own.mac, 0x86DD, ipv6(source, "ff02::1", 58, payload))  # noqa: E731
+    first_v4 = lambda payload, to: ethernet(own.mac, 0x800, ipv4(own.v4, to, 17, payload, more=True))  # noqa: E731
+    first_v6 = lambda kind, payload, to="ff02::1": ethernet(own.mac, 0x86DD, ipv6_first(lla, to, kind, payload))  # noqa: E731
     plain = ethernet(own.mac, 0x800, v4(udp(1, 2)))
     return {
         "vlan": [plain[:12] + b"\x81\x00\x00\x07" + plain[12:], plain[:12] + b"\x88\xa8\x00\x07" + plain[12:]],
@@ -64,6 +72,17 @@ def attacks(own, victim):
         "dhcp server": [
             ethernet(own.mac, 0x800, v4(udp(67, 68), to="255.255.255.255")),
             ethernet(own.mac, 0x86DD, ipv6(lla, "ff02::1", 17, udp(547, 546))),
+        ],
+        "router fragment": [
+            first_v6(58, icmpv6(134, bytes(12))),
+            first_v6(58, icmpv6(134, bytes(4)), victim.v6),
+            first_v6(58, icmpv6(137, bytes(36))),
+        ],
+        "dhcp server fragment": [
+            first_v4(udp(67, 68, b"\2" + bytes(399)), "255.255.255.255"),
+            first_v4(udp(67, 68, b""), victim.v4),
+            first_v6(17, udp(547, 546, b"\2" + bytes(399))),
+            first_v6(17, udp(547, 546, b""), victim.v6),
         ],
         "source mac": [ethernet(victim.mac, 0x800, v4(udp(1, 2))), ethernet("0a:ba:d0:00:00:01", 0x88B5, b"")],
         "arp sender": [
@@ -96,6 +115,8 @@ COUNTERS = {
     "link protocol": [(208, "6900002,")],
     "router": [(208, "6900003,")],
     "dhcp server": [(208, "6900004,")],
+    "router fragment": [(208, "6900003,")],
+    "dhcp server fragment": [(208, "6900004,")],
     "source mac": [(208, "6900005,")],
     "arp sender": [(209, "6900006,"), (210, "6900006,")],
     "nd sender": [(209, "6900007,"), (210, "6900007,")],

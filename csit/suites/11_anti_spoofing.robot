@@ -1,6 +1,8 @@
 *** Settings ***
 Documentation       What no pod may send, from raw sockets: each class is dropped and counted, and honest traffic goes on.
+...                 What stands in the first fragment of a packet that was cut is seen there.
 Resource            ../resources/coeus.resource
+Library             Traffic
 Suite Setup         Start One Node With An Attacker
 Suite Teardown      Stop Lab
 Test Template       Attack Should Be Counted
@@ -10,6 +12,8 @@ Frames With A VLAN Tag                      vlan
 Spanning Tree And LLDP                      link protocol
 Router Advertisements And Redirects         router
 DHCP And DHCPv6 Servers                     dhcp server
+First Fragments Of Router Advertisements    router fragment
+First Fragments Of DHCP And DHCPv6 Servers  dhcp server fragment
 Another Source MAC                          source mac
 ARP Of Others                               arp sender
 Neighbour Messages Of Others                nd sender
@@ -26,6 +30,21 @@ Honest Traffic Goes On
     ${mac}=    Resolved Mac    blue:p2    10.11.1.10
     ${own}=    Pod Mac    blue:p1
     Should Be Equal    ${mac}    ${own}
+
+Honest Fragments Go On
+    [Template]    NONE
+    FOR    ${version}    IN    IPv4    IPv6
+        Traffic Should Pass    blue:p1    blue:p2    ${version}    fragments
+        Traffic Should Pass    blue:p2    blue:p1    ${version}    fragments
+    END
+
+A Switch That Hides First Fragments Is Found Out
+    [Documentation]    The checks above can fail: as Open vSwitch treats fragments by default, these frames arrive.
+    [Template]    NONE
+    Break Switch    1    set-frags    normal
+    FOR    ${kind}    IN    router fragment    dhcp server fragment
+        Run Keyword And Expect Error    *of the attack came to blue:p2    Attack Should Be Counted    ${kind}
+    END
 
 *** Keywords ***
 Attack Should Be Counted
