@@ -5,6 +5,8 @@
 mod ovs;
 
 use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +20,7 @@ use coeus::pipeline::{
 use coeus::programmer::{Programmers, Status};
 use coeus::schema::{DataPath, Parents, builtin, json, tree};
 use coeus::southbound::openflow;
+use openflow_rs::{ErrorMessage, Features, Message, MultipartReply, MultipartRequest, frame_len};
 use ovs::Switch;
 use tokio::sync::mpsc;
 
@@ -214,30 +217,16 @@ fn what_a_bundle_does_not_take_is_reported_and_the_rest_of_it_counts_as_done() {
 }
 
 /// A session that looks like `dpid`, holds nothing, and falls silent once it has been read back.
-fn ghost(controller: &Controller, dpid: Dpid) -> std::net::TcpStream {
-    use openflow_rs::{Features, Message, MultipartReply, MultipartRequest, frame_len};
-    use std::io::{Read, Write};
-    let mut stream = std::net::TcpStream::connect(("127.0.0.1", controller.port)).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    let say = |stream: &mut std::net::TcpStream, xid, message: Message| {
-        let mut bytes = bytes::BytesMut::new();
-        message.encode(xid, &mut bytes);
-        stream.write_all(&bytes).unwrap();
-    };
-    say(&mut stream, 1, Message::Hello { versions: 1 << 4 });
+fn ghost(controller: &Controller, dpid: Dpid) -> TcpStream {
+    let mut stream = stranger(controller);
     let mut read_back = 0;
     while read_back < 3 {
-        let mut frame = vec![0; 8];
-        stream.read_exact(&mut frame).unwrap();
-        let length = frame_len(&frame).unwrap().unwrap();
-        frame.resize(length, 0);
-        stream.read_exact(&mut frame[8..]).unwrap();
-        let (header, message) = Message::decode(&frame).unwrap();
+        let (xid, message) = hear(&mut stream).unwrap();
         match message {
             Message::FeaturesRequest => {
                 let (dpid, tables) = (dpid.0, 254);
                 let features = Features { dpid, buffers: 0, tables, auxiliary_id: 0, capabilities: 0 };
-                say(&mut stream, header.xid, Message::FeaturesReply(features));
+                say(&mut stream, xid, Message::FeaturesReply(features));
             }
             Message::MultipartRequest(request) => {
                 let body = match request {
@@ -245,13 +234,62 @@ fn ghost(controller: &Controller, dpid: Dpid) -> std::net::TcpStream {
                     MultipartRequest::MeterConfig => MultipartReply::MeterConfig(Vec::new()),
                     _ => MultipartReply::Flow(Vec::new()),
                 };
-                say(&mut stream, header.xid, Message::MultipartReply { more: false, body });
+                say(&mut stream, xid, Message::MultipartReply { more: false, body });
                 read_back += 1;
             }
             _ => {}
         }
     }
     stream
+}
+
+/// A connection that says hello.
+fn stranger(controller: &Controller) -> TcpStream {
+    let mut stream = TcpStream::connect(("127.0.0.1", controller.port)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    say(&mut stream, 1, Message::Hello { versions: 1 << 4 });
+    stream
+}
+
+fn say(stream: &mut TcpStream, xid: u32, message: Message) {
+    let mut bytes = bytes::BytesMut::new();
+    message.encode(xid, &mut bytes);
+    stream.write_all(&bytes).unwrap();
+}
+
+/// The next message and its transaction id, or why there is none.
+fn hear(stream: &mut TcpStream) -> std::io::Result<(u32, Message)> {
+    let mut frame = vec![0; 8];
+    stream.read_exact(&mut frame)?;
+    let length = frame_len(&frame).unwrap().unwrap();
+    frame.resize(length, 0);
+    stream.read_exact(&mut frame[8..])?;
+    let (header, message) = Message::decode(&frame).unwrap();
+    Ok((header.xid, message))
+}
+
+#[test]
+fn a_switch_that_hides_first_fragments_is_sent_away() {
+    let controller = Controller::start(BTreeMap::new());
+    let mut stream = stranger(&controller);
+    let (mut refused, mut asked_after) = (0, Vec::new());
+    let end = loop {
+        match hear(&mut stream) {
+            Ok((xid, Message::SetConfig { flags: 3, .. })) => {
+                // OFPET_SWITCH_CONFIG_FAILED, OFPSCFC_BAD_FLAGS.
+                let error = ErrorMessage { kind: 10, code: 0, data: Vec::new() };
+                say(&mut stream, xid, Message::Error(error));
+                refused += 1;
+            }
+            Ok((_, message)) if refused > 0 => asked_after.push(message),
+            Ok(_) => {}
+            Err(error) => break error.kind(),
+        }
+    };
+    assert_eq!(refused, 1);
+    assert_eq!(asked_after, [Message::FeaturesRequest], "which is on its way by then");
+    let timed_out = matches!(end, ErrorKind::WouldBlock | ErrorKind::TimedOut);
+    assert!(!timed_out, "the controller ends the session: {end:?}");
 }
 
 #[test]
