@@ -22,7 +22,11 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
         &["net", "schema", "datastore", "ovsdb", "model"],
         &["session.rs", "server.rs", "mod.rs", "outbox.rs", "questions.rs"],
     ),
-    ("programmer", &["net", "schema", "datastore", "pipeline", "southbound"], &["actor.rs"]),
+    (
+        "programmer",
+        &["net", "schema", "datastore", "pipeline", "southbound"],
+        &["actor.rs", "task.rs", "delivery.rs"],
+    ),
     ("dhcp", &["net", "schema", "datastore", "model", "pipeline", "southbound", "programmer"], &["actor.rs"]),
     ("ra", &["net", "schema", "datastore", "pipeline", "model", "southbound", "programmer"], &["actor.rs"]),
     (

@@ -4,9 +4,11 @@
 //! when it connects, sends the difference as bundles, and reports what is confirmed. A clean restart sends nothing.
 
 mod actor;
+mod delivery;
 mod diff;
 mod report;
 mod send;
+mod task;
 mod told;
 mod warm;
 

@@ -1,0 +1,247 @@
+//! The task of one switch that is connected: reads it back, keeps it as it should be, and reports.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::BytesMut;
+use openflow_rs::{Message, error_name};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+
+use super::actor::{Inner, Slot, locked};
+use super::diff::{ItemId, plan, plan_delta};
+use super::report::{Failure, Status};
+use super::warm;
+use crate::pipeline::{Delta, FlowChange, FlowKey};
+use crate::southbound::openflow::{Connected, Incoming, SessionClosed, SessionHandle};
+
+/// Pause before refused items are sent again; it doubles up to [`RETRY_AT_MOST`] while nothing gets better.
+const RETRY: Duration = Duration::from_secs(10);
+const RETRY_AT_MOST: Duration = Duration::from_secs(300);
+/// An alarm that is not wanted.
+const NEVER: Duration = Duration::from_secs(365 * 86_400);
+
+/// Why a task ends.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum End {
+    #[error("{0}")]
+    Closed(String),
+    #[error("the switch did not answer {0}")]
+    Silent(&'static str),
+    #[error(transparent)]
+    Session(#[from] SessionClosed),
+}
+
+pub(super) struct Task {
+    pub slot: Arc<Slot>,
+    pub inner: Arc<Inner>,
+    pub session: SessionHandle,
+    pub replies: mpsc::Receiver<Incoming>,
+    pub peer: String,
+    pub groups: BTreeSet<u32>,
+    pub meters: BTreeSet<u32>,
+    pub failed: BTreeMap<ItemId, Failure>,
+    /// Tunnel endpoints that were warmed in this session.
+    pub endpoints: BTreeMap<u32, u64>,
+    pub bundle: u32,
+    /// Answers that came while bytes were being sent.
+    pub early: VecDeque<Incoming>,
+}
+
+impl Task {
+    pub fn new(slot: Arc<Slot>, inner: Arc<Inner>, switch: Connected) -> Task {
+        Task {
+            slot,
+            inner,
+            session: switch.session,
+            replies: switch.replies,
+            peer: switch.peer.to_string(),
+            groups: BTreeSet::new(),
+            meters: BTreeSet::new(),
+            failed: BTreeMap::new(),
+            endpoints: BTreeMap::new(),
+            bundle: 0,
+            early: VecDeque::new(),
+        }
+    }
+
+    /// Until the session ends.
+    pub async fn run(mut self) {
+        let dpid = self.slot.dpid;
+        info!(switch = %dpid, peer = self.peer, "switch connected");
+        self.report(|status, task| {
+            status.connected = true;
+            status.connects += 1;
+            status.since = Some(SystemTime::now());
+            status.peer.clone_from(&task.peer);
+        });
+        let end = match self.serve().await {
+            Ok(()) => "stopped".to_owned(),
+            Err(end) => end.to_string(),
+        };
+        info!(switch = %dpid, reason = end, "switch lost");
+        // A newer session may have taken the slot over already; both locks, so that it cannot do so in between.
+        let mut desired = locked(&self.slot.desired);
+        if self.is_current() {
+            *locked(&self.slot.session) = None;
+            desired.listening = false;
+            desired.pending = Delta::default();
+            drop(desired);
+            self.report(|status, task| {
+                let now = SystemTime::now();
+                status.connected = false;
+                status.since = Some(now);
+                status.last_seen = Some(task.session.heard());
+                status.lost = Some((now, end));
+            });
+        }
+    }
+
+    /// Whether no newer session of the switch has taken over.
+    fn is_current(&self) -> bool {
+        locked(&self.slot.session).as_ref().is_some_and(|current| current.is_same(&self.session))
+    }
+
+    async fn serve(&mut self) -> Result<(), End> {
+        let mut gate = self.inner.gate.subscribe();
+        if gate.wait_for(|open| *open).await.is_err() {
+            return Ok(());
+        }
+        let actual = self.read_back().await?;
+        self.groups = actual.groups.keys().copied().collect();
+        self.meters = actual.meters.keys().copied().collect();
+        let (items, revision, wanted, tunnels) = {
+            let mut desired = locked(&self.slot.desired);
+            if !self.is_current() {
+                return Err(End::Closed("a newer session took its place".into()));
+            }
+            desired.listening = true;
+            desired.pending = Delta::default();
+            let held = &desired.tables;
+            let tunnels: Vec<_> = held.flows().filter(|flow| warm::endpoint(flow).is_some()).collect();
+            (plan(held, &actual), desired.revision, held.flow_count(), tunnels)
+        };
+        info!(switch = %self.slot.dpid, held = actual.flows.len(), wanted, messages = items.len(), "read back");
+        self.report(|status, _| status.foreign_flows = actual.foreign_flows);
+        self.deliver(items).await?;
+        self.warm(tunnels.iter().map(AsRef::as_ref)).await?;
+        drop(tunnels);
+        self.confirmed(revision);
+        let mut pause = RETRY;
+        let alarm = sleep(if self.failed.is_empty() { NEVER } else { pause });
+        tokio::pin!(alarm);
+        loop {
+            let slot = self.slot.clone();
+            let failed_before = self.failed.len();
+            tokio::select! {
+                () = slot.changed.notified() => self.catch_up().await?,
+                () = &mut alarm => {
+                    self.retry().await?;
+                    pause = if self.failed.len() < failed_before { RETRY } else { (pause * 2).min(RETRY_AT_MOST) };
+                    alarm.as_mut().reset(Instant::now() + if self.failed.is_empty() { NEVER } else { pause });
+                }
+                incoming = self.replies.recv() => self.unasked(incoming)?,
+            }
+            // Other traffic must not put a retry off; something newly refused gets an early one.
+            if self.failed.len() > failed_before {
+                pause = RETRY;
+                let soon = Instant::now() + pause;
+                if soon < alarm.deadline() {
+                    alarm.as_mut().reset(soon);
+                }
+            }
+        }
+    }
+
+    /// Sends what has changed since the last time.
+    async fn catch_up(&mut self) -> Result<(), End> {
+        let (delta, revision) = {
+            let mut desired = locked(&self.slot.desired);
+            if !self.is_current() {
+                // What has changed is for the task of the newer session.
+                self.slot.changed.notify_one();
+                return Err(End::Closed("a newer session took its place".into()));
+            }
+            (std::mem::take(&mut desired.pending), desired.revision)
+        };
+        if delta.is_empty() && *self.slot.confirmed.borrow() >= revision {
+            return Ok(());
+        }
+        let items = plan_delta(&delta, &self.groups, &self.meters);
+        self.deliver(items).await?;
+        self.warm(delta.flows.iter().filter_map(FlowChange::put).map(AsRef::as_ref)).await?;
+        self.confirmed(revision);
+        Ok(())
+    }
+
+    /// Sends refused items that are still wanted once more.
+    async fn retry(&mut self) -> Result<(), End> {
+        let mut delta = Delta::default();
+        {
+            let desired = locked(&self.slot.desired);
+            for id in self.failed.keys() {
+                match id {
+                    ItemId::Flow(FlowKey(refused)) => delta.remove_flow(refused.clone()),
+                    ItemId::Group(id) => {
+                        drop(delta.groups.insert(*id, desired.tables.groups.get(id).cloned()))
+                    }
+                    ItemId::Meter(id) => {
+                        drop(delta.meters.insert(*id, desired.tables.meters.get(id).cloned()))
+                    }
+                }
+            }
+            if !delta.flows.is_empty() {
+                let wanted = desired.tables.flows().filter(|flow| delta.flows.contains(flow));
+                wanted.collect::<Vec<_>>().into_iter().for_each(|flow| delta.put_flow(flow));
+            }
+        }
+        let items = plan_delta(&delta, &self.groups, &self.meters);
+        self.failed.clear();
+        self.deliver(items).await?;
+        let revision = locked(&self.slot.desired).revision;
+        self.confirmed(revision);
+        Ok(())
+    }
+
+    fn unasked(&self, incoming: Option<Incoming>) -> Result<(), End> {
+        match incoming {
+            None => Err(End::Closed("the session ended".into())),
+            Some(Incoming::Closed { reason }) => Err(End::Closed(reason)),
+            Some(Incoming::Message { message: Message::Error(error), .. }) => {
+                warn!(switch = %self.slot.dpid, error = error_name(error.kind, error.code), "the switch complains");
+                Ok(())
+            }
+            Some(Incoming::Message { .. }) => Ok(()),
+        }
+    }
+
+    /// Makes the datapath look new tunnel endpoints up before pods need them.
+    async fn warm<'a>(&mut self, flows: impl Iterator<Item = &'a crate::pipeline::Flow>) -> Result<(), End> {
+        for packet in warm::new_endpoints(flows, &mut self.endpoints) {
+            let mut bytes = BytesMut::new();
+            Message::PacketOut(packet).encode(self.session.xids(1), &mut bytes);
+            self.session.send(bytes.freeze()).await?;
+        }
+        Ok(())
+    }
+
+    fn confirmed(&self, revision: u64) {
+        self.report(|status, task| {
+            let desired = locked(&task.slot.desired);
+            status.programmed = revision;
+            status.flows = desired.tables.flow_count();
+            status.groups = desired.tables.groups.len();
+            status.meters = desired.tables.meters.len();
+            status.failures = task.failed.values().cloned().collect();
+        });
+        self.slot.confirmed.send_replace(revision);
+    }
+
+    fn report(&self, change: impl FnOnce(&mut Status, &Task)) {
+        change(&mut locked(&self.slot.status), self);
+        // A full queue holds a report that will read the newest status anyway.
+        let _ = self.inner.reports.try_send(self.slot.dpid);
+    }
+}
