@@ -1,6 +1,7 @@
 *** Settings ***
 Documentation       Real DHCP clients get, keep and lose leases of the configured pools; what no client says is said by hand.
 Resource            ../resources/coeus.resource
+Library             DhcpClients
 Suite Setup         Start One Node With A Pool
 Suite Teardown      Stop Lab
 

@@ -1,6 +1,7 @@
 *** Settings ***
 Documentation       Real DHCPv6 clients get, keep, renew and lose addresses of the configured pools, and routers say whom to ask.
 Resource            ../resources/coeus.resource
+Library             DhcpClients
 Suite Setup         Start One Node With A Pool Of Version 6
 Suite Teardown      Stop Lab
 
