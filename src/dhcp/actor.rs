@@ -8,6 +8,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
+use super::answer::Answer;
 use super::book::{Book, Entry, Holder};
 use super::count::Count;
 use super::port::Port;
@@ -167,13 +168,17 @@ impl Server {
         Some((request, port))
     }
 
+    fn take<Reply>(&mut self, answer: &Answer<Reply>, edits: &mut Vec<Edit>) {
+        answer.counts.iter().for_each(|count| self.count(*count));
+        self.write(&answer.entries, edits);
+    }
+
     fn answer_v4(&mut self, tag: LportTag, frame: &[u8], now: u64, edits: &mut Vec<Edit>) -> Option<Vec<u8>> {
         let (request, port) = self.asker(v4::read(frame), tag)?;
         let answer = v4::answer(&request, &port, &self.book, now);
         let answered = answer.reply.as_ref().map(|reply| (reply.kind, reply.address));
         info!(interface = %port.interface, asked = ?request.kind, ?answered, counted = ?answer.counts, "dhcp");
-        answer.counts.iter().for_each(|count| self.count(*count));
-        self.write(&answer.entries, edits);
+        self.take(&answer, edits);
         v4::write(&request, answer.reply.as_ref()?)
     }
 
@@ -183,8 +188,7 @@ impl Server {
         let answer = v6::answer(&request, &port, &duid, &self.book, now);
         let answered = answer.reply.as_ref().map(|reply| (reply.kind, reply.status, &reply.ias));
         info!(interface = %port.interface, asked = ?request.kind, ?answered, counted = ?answer.counts, "dhcp6");
-        answer.counts.iter().for_each(|count| self.count(*count));
-        self.write(&answer.entries, edits);
+        self.take(&answer, edits);
         v6::write(&request, answer.reply.as_ref()?)
     }
 

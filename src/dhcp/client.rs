@@ -2,10 +2,15 @@
 
 use std::net::IpAddr;
 
-use super::book::{Book, Holder, Lease};
+use super::book::{Book, Entry, Holder, Lease, Offered};
 use crate::model::{AllocationPool, ReservedFor};
 use crate::net::MacAddr;
 use crate::schema::Text;
+
+/// Seconds for which an offered address is kept.
+const OFFER: u64 = 60;
+/// Less than so many seconds of a lease that is not renewed are not worth an answer.
+const LAST: u64 = 10;
 
 /// Who asks.
 pub struct Client<'a> {
@@ -24,6 +29,57 @@ impl<'a> Client<'a> {
     /// Its lease, as long as it lasts.
     pub fn lease<'b>(&self, book: &'b Book, now: u64) -> Option<&'b Lease> {
         book.lease(&self.holder).filter(|lease| lease.expires > now)
+    }
+
+    /// Whether this is the address that it has.
+    pub fn holds(&self, book: &Book, address: IpAddr, now: u64) -> bool {
+        self.lease(book, now).is_some_and(|lease| lease.address == address)
+    }
+
+    /// Keeps an address of a pool for it until it asks for it.
+    pub fn offer(&self, pool: &AllocationPool, address: IpAddr, now: u64) -> Entry {
+        Entry::Offer(Offered {
+            holder: self.holder.clone(),
+            interface: self.interface.clone(),
+            address,
+            network: pool.network.clone(),
+            subnet: pool.key.clone(),
+            until: now + OFFER,
+        })
+    }
+
+    /// Gives it an address of a pool for so many seconds, in this association of DHCPv6.
+    pub fn bind(
+        &self,
+        pool: &AllocationPool,
+        address: IpAddr,
+        iaid: Option<u32>,
+        seconds: u32,
+        now: u64,
+    ) -> Entry {
+        Entry::Bind(Lease {
+            holder: self.holder.clone(),
+            interface: self.interface.clone(),
+            mac: self.mac,
+            client_id: self.id.clone(),
+            iaid,
+            address,
+            network: pool.network.clone(),
+            subnet: pool.key.clone(),
+            expires: now + u64::from(seconds),
+        })
+    }
+
+    /// Gives an address of its pools to nobody for a while: it was found in use.
+    pub fn rest(&self, address: IpAddr, now: u64) -> Option<Entry> {
+        let pool = self.pool_of(address)?;
+        let until = now + u64::from(pool.times.quarantine);
+        Some(Entry::Rest { network: pool.network.clone(), address, until })
+    }
+
+    /// Does a lease that is not renewed last long enough to be spoken of?
+    pub fn outlasts(&self, book: &Book, pool: &AllocationPool, lease: &Lease, now: u64) -> bool {
+        !self.is_taken(book, pool, lease.address) && lease.expires >= now + LAST
     }
 
     /// The pool on whose link an address is; of several the one that gives it out.

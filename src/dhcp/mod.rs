@@ -8,6 +8,7 @@
 //! and `status` write into it; `actor` does the rest. A lease is durable before the client hears of it.
 
 mod actor;
+mod answer;
 mod book;
 mod client;
 mod count;
@@ -21,6 +22,8 @@ mod tests;
 pub mod v4;
 pub mod v6;
 mod view;
+#[cfg(test)]
+mod world;
 
 pub use actor::run;
 pub use book::{Book, Entry, Holder, Lease, Offered};

@@ -5,30 +5,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use super::client::client;
 use super::message::{Kind, Opt, Reply, Request};
 use super::options;
-use crate::dhcp::book::{Book, Entry, Lease, Offered};
+use crate::dhcp::book::{Book, Entry, Lease};
 use crate::dhcp::client::Client;
 use crate::dhcp::count::Count;
 use crate::dhcp::port::Port;
 use crate::model::AllocationPool;
 
-/// Seconds for which an offered address is kept.
-const OFFER: u64 = 60;
-/// Less than so many seconds of a lease that is not renewed are not worth an ACK.
-const LAST: u64 = 10;
-
 /// What a request leads to.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Answer {
-    pub reply: Option<Reply>,
-    pub entries: Vec<Entry>,
-    pub counts: Vec<Count>,
-}
-
-impl Answer {
-    fn counted(counts: impl Into<Vec<Count>>) -> Answer {
-        Answer { counts: counts.into(), ..Answer::default() }
-    }
-}
+pub type Answer = crate::dhcp::answer::Answer<Reply>;
 
 /// What a REQUEST is (RFC 2131 section 4.3.2).
 enum State {
@@ -79,17 +63,8 @@ impl Question<'_> {
         let Some((pool, address)) = self.choice() else {
             return Answer::counted([Count::Discover, self.why_nothing()]);
         };
-        let held = self.client.lease(self.book, self.now).is_some_and(|lease| lease.address == address);
-        let offer = (!held).then(|| {
-            Entry::Offer(Offered {
-                holder: self.client.holder.clone(),
-                interface: self.client.interface.clone(),
-                address,
-                network: pool.network.clone(),
-                subnet: pool.key.clone(),
-                until: self.now + OFFER,
-            })
-        });
+        let held = self.client.holds(self.book, address, self.now);
+        let offer = (!held).then(|| self.client.offer(pool, address, self.now));
         let time = options::granted(&pool.times, self.request.time);
         Answer {
             reply: Some(self.reply(Kind::Offer, pool, address, Some(time))),
@@ -168,31 +143,16 @@ impl Question<'_> {
         }
         match lease {
             // The pool no longer has it: it lasts as long as was promised, and no longer.
-            Some(lease)
-                if !self.client.is_taken(self.book, pool, address) && lease.expires >= self.now + LAST =>
-            {
-                self.remind(pool, lease)
-            }
+            Some(lease) if self.client.outlasts(self.book, pool, lease, self.now) => self.remind(pool, lease),
             _ => self.nak(format!("{address} is not given out any more")),
         }
     }
 
     fn bind(&self, pool: &AllocationPool, address: IpAddr) -> Answer {
         let time = options::granted(&pool.times, self.request.time);
-        let lease = Lease {
-            holder: self.client.holder.clone(),
-            interface: self.client.interface.clone(),
-            mac: self.client.mac,
-            client_id: self.client.id.clone(),
-            iaid: None,
-            address,
-            network: pool.network.clone(),
-            subnet: pool.key.clone(),
-            expires: self.now + u64::from(time),
-        };
         Answer {
             reply: Some(self.reply(Kind::Ack, pool, address, Some(time))),
-            entries: vec![Entry::Bind(lease)],
+            entries: vec![self.client.bind(pool, address, None, time, self.now)],
             counts: vec![Count::Ack],
         }
     }
@@ -222,18 +182,12 @@ impl Question<'_> {
         // Only its own address: nobody may make others' unusable.
         if let Some(lease) = self.book.lease(holder).filter(|lease| Some(lease.address) == declined) {
             answer.entries.push(Entry::End(holder.clone()));
-            answer.entries.extend(self.rest(lease.address));
+            answer.entries.extend(self.client.rest(lease.address, self.now));
         } else if let Some(offer) = self.book.offer(holder).filter(|offer| Some(offer.address) == declined) {
             answer.entries.push(Entry::Withdraw(holder.clone()));
-            answer.entries.extend(self.rest(offer.address));
+            answer.entries.extend(self.client.rest(offer.address, self.now));
         }
         answer
-    }
-
-    fn rest(&self, address: IpAddr) -> Option<Entry> {
-        let pool = self.client.pool_of(address)?;
-        let until = self.now + u64::from(pool.times.quarantine);
-        Some(Entry::Rest { network: pool.network.clone(), address, until })
     }
 
     /// Section 4.3.5: options and neither an address nor times.

@@ -6,25 +6,14 @@ use std::sync::Arc;
 use super::associations::{Outcome, Question};
 use super::message::{Duid, Kind, Opt, Reply, Request, Status};
 use super::options;
-use crate::dhcp::book::{Book, Entry, Holder};
+use crate::dhcp::book::{Book, Holder};
 use crate::dhcp::client::Client;
 use crate::dhcp::count::Count;
 use crate::dhcp::port::Port;
 use crate::model::AllocationPool;
 
 /// What a request leads to.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Answer {
-    pub reply: Option<Reply>,
-    pub entries: Vec<Entry>,
-    pub counts: Vec<Count>,
-}
-
-impl Answer {
-    fn counted(counts: impl Into<Vec<Count>>) -> Answer {
-        Answer { counts: counts.into(), ..Answer::default() }
-    }
-}
+pub type Answer = crate::dhcp::answer::Answer<Reply>;
 
 /// Answers a request. `server` is our own identifier, `now` is in seconds since 1970.
 pub fn answer(request: &Request, port: &Port, server: &Duid, book: &Book, now: u64) -> Answer {

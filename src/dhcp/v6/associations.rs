@@ -4,14 +4,9 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use super::message::{Ia, IaKind, IaReply, Kind, Leased, Request, Status};
 use super::options;
-use crate::dhcp::book::{Book, Entry, Lease, Offered};
+use crate::dhcp::book::{Book, Entry, Lease};
 use crate::dhcp::client::Client;
 use crate::model::AllocationPool;
-
-/// Seconds for which an advertised address is kept.
-const OFFER: u64 = 60;
-/// Less than so many seconds of a lease that is not renewed are not worth an answer.
-const LAST: u64 = 10;
 
 /// One request with all that its answer depends on.
 pub struct Question<'a> {
@@ -62,12 +57,10 @@ impl<'a> Question<'a> {
             } else if self.request.kind == Kind::Request && !self.is_on_link(&ia.addresses) {
                 outcome.refuse(ia, Status::NotOnLink);
             } else if let Some((pool, address)) = self.choice(ia).filter(|_| Some(at) == chosen) {
-                let held = self.client.lease(self.book, self.now);
-                let held = held.is_some_and(|lease| lease.address == IpAddr::V6(address));
                 if durable {
                     outcome.entries.push(self.bind(ia, pool, address));
-                } else if !held {
-                    outcome.entries.push(self.offer(pool, address));
+                } else if !self.client.holds(self.book, address.into(), self.now) {
+                    outcome.entries.push(self.client.offer(pool, address.into(), self.now));
                 }
                 outcome.pool = Some(pool);
                 outcome.ias.push(given(ia, pool, address, pool.times.lease));
@@ -105,9 +98,7 @@ impl<'a> Question<'a> {
             None => self.client.may_keep(self.book, pool, lease.address),
         };
         let lasts = |pool: &AllocationPool| {
-            self.client.fixed.is_none()
-                && !self.client.is_taken(self.book, pool, lease.address)
-                && lease.expires >= self.now + LAST
+            self.client.fixed.is_none() && self.client.outlasts(self.book, pool, lease, self.now)
         };
         let (mut reply, now_has) = match pool {
             Some(pool) if fits(pool) => {
@@ -159,10 +150,8 @@ impl<'a> Question<'a> {
                 continue;
             }
             outcome.entries.push(Entry::End(lease.holder.clone()));
-            if let Some(pool) = self.client.pool_of(lease.address).filter(|_| rests) {
-                let until = self.now + u64::from(pool.times.quarantine);
-                let network = pool.network.clone();
-                outcome.entries.push(Entry::Rest { network, address: lease.address, until });
+            if rests {
+                outcome.entries.extend(self.client.rest(lease.address, self.now));
             }
         }
         outcome
@@ -188,29 +177,8 @@ impl<'a> Question<'a> {
         }
     }
 
-    fn offer(&self, pool: &AllocationPool, address: Ipv6Addr) -> Entry {
-        Entry::Offer(Offered {
-            holder: self.client.holder.clone(),
-            interface: self.client.interface.clone(),
-            address: IpAddr::V6(address),
-            network: pool.network.clone(),
-            subnet: pool.key.clone(),
-            until: self.now + OFFER,
-        })
-    }
-
     fn bind(&self, ia: &Ia, pool: &AllocationPool, address: Ipv6Addr) -> Entry {
-        Entry::Bind(Lease {
-            holder: self.client.holder.clone(),
-            interface: self.client.interface.clone(),
-            mac: self.client.mac,
-            client_id: self.client.id.clone(),
-            iaid: Some(ia.iaid),
-            address: IpAddr::V6(address),
-            network: pool.network.clone(),
-            subnet: pool.key.clone(),
-            expires: self.now + u64::from(pool.times.lease),
-        })
+        self.client.bind(pool, address.into(), Some(ia.iaid), pool.times.lease, self.now)
     }
 }
 

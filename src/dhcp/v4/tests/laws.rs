@@ -5,7 +5,7 @@ use super::*;
 /// One thing that happens.
 #[derive(Debug, Clone)]
 enum Event {
-    Says(usize, Request),
+    Says(u8, Request),
     Passes(u64),
     Pool(u8, u8),
 }
@@ -36,7 +36,7 @@ fn request(port: u8) -> impl Strategy<Value = Request> {
 
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
-        8 => (1_u8..=3).prop_flat_map(|port| (Just(usize::from(port)), request(port))).prop_map(|(port, request)| Event::Says(port, request)),
+        8 => (1_u8..=3).prop_flat_map(|port| (Just(port), request(port))).prop_map(|(port, request)| Event::Says(port, request)),
         1 => (0_u64..100_000).prop_map(Event::Passes),
         1 => (0_u8..6, 3_u8..10).prop_map(|(from, to)| Event::Pool(from, to.max(from))),
     ]

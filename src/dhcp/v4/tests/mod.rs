@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use super::{Answer, Kind, Opt, Request, answer};
-use crate::dhcp::{Book, Port};
+use crate::dhcp::world::{World, mac};
 use crate::model::{AllocationPool, PoolOptions, Reservation, ReservedFor, Times};
 use crate::net::MacAddr;
 use crate::schema::Text;
@@ -27,61 +27,27 @@ fn pool(from: u8, to: u8) -> AllocationPool {
     AllocationPool::plain("blue", "192.168.10.0/24", &from, &to, &GATEWAY.to_string())
 }
 
-fn mac(number: u8) -> MacAddr {
-    MacAddr([2, 0, 0, 0, 0, number])
-}
-
 fn kept(last: u8, number: u8) -> Reservation {
     Reservation { address: host(last).into(), client: ReservedFor::Mac(mac(number)) }
 }
 
-/// A server with ports `blue:p1`, `blue:p2`, …, whose MAC addresses end in the same number.
-struct World {
-    ports: Vec<Port>,
-    book: Book,
-    now: u64,
+/// What clients of this version do.
+trait Asks {
+    fn configured(&mut self, port: usize, last: u8);
+    fn says(&mut self, port: u8, request: &Request) -> Answer;
 }
 
-impl World {
-    fn new(ports: u8, pools: Vec<AllocationPool>) -> World {
-        let pools: Vec<_> = pools.into_iter().map(Arc::new).collect();
-        let port = |number: u8| Port {
-            interface: format!("blue:p{number}").into(),
-            mac: mac(number),
-            fixed: None,
-            fixed_v6: None,
-            pools: pools.clone(),
-        };
-        World { ports: (1..=ports).map(port).collect(), book: Book::default(), now: 1000 }
-    }
-
-    fn pools(&mut self, pools: Vec<AllocationPool>) {
-        let pools: Vec<_> = pools.into_iter().map(Arc::new).collect();
-        self.ports.iter_mut().for_each(|port| port.pools = pools.clone());
-    }
-
+impl Asks for World {
     /// A pod that is given its address by its configuration.
     fn configured(&mut self, port: usize, last: u8) {
         self.ports[port - 1].fixed = Some(host(last));
         self.book.configure(&"blue".into(), None, host(last).into());
     }
 
-    fn passes(&mut self, seconds: u64) {
-        self.now += seconds;
-        for entry in self.book.due(self.now) {
-            self.book.write(&entry);
-        }
-    }
-
     /// What the server says to this port, written into the book.
-    fn says(&mut self, port: usize, request: &Request) -> Answer {
-        let answer = answer(request, &self.ports[port - 1], &self.book, self.now);
-        answer.entries.iter().for_each(|entry| self.book.write(entry));
-        answer
-    }
-
-    fn held(&self) -> Vec<(Text, IpAddr)> {
-        self.book.leases().map(|lease| (lease.interface.clone(), lease.address)).collect()
+    fn says(&mut self, port: u8, request: &Request) -> Answer {
+        let answer = answer(request, self.port(port), &self.book, self.now);
+        self.take(answer)
     }
 }
 

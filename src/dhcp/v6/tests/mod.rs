@@ -5,13 +5,12 @@ mod laws;
 mod sections;
 
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::Arc;
 
 use super::{Answer, Duid, Ia, IaKind, IaReply, Kind, Leased, Request, Status, answer};
-use crate::dhcp::{Book, Count, Holder, Port};
+use crate::dhcp::world::{World, mac};
+use crate::dhcp::{Book, Count, Holder};
 use crate::model::{AllocationPool, Reservation, ReservedFor};
 use crate::net::MacAddr;
-use crate::schema::Text;
 
 const GATEWAY: u16 = 1;
 const LEASE: u32 = 86_400;
@@ -33,10 +32,6 @@ fn stateless() -> AllocationPool {
     AllocationPool::plain("blue", "fd00:1::/64", "", "", "")
 }
 
-fn mac(number: u8) -> MacAddr {
-    MacAddr([2, 0, 0, 0, 0, number])
-}
-
 fn kept(last: u16, number: u8) -> Reservation {
     Reservation { address: host(last).into(), client: ReservedFor::Mac(mac(number)) }
 }
@@ -49,50 +44,24 @@ fn client(port: u8) -> Duid {
     Duid(vec![0, 3, 0, 1, 2, 0, 0, 0, 0, port])
 }
 
-/// A server with ports `blue:p1`, `blue:p2`, …, whose MAC addresses end in the same number.
-struct World {
-    ports: Vec<Port>,
-    book: Book,
-    now: u64,
+/// What clients of this version do.
+trait Asks {
+    fn configured(&mut self, port: usize, last: u16);
+    fn says(&mut self, port: u8, request: &Request) -> Answer;
+    fn lease(&mut self, port: u8) -> Option<Ipv6Addr>;
 }
 
-impl World {
-    fn new(ports: u8, pools: Vec<AllocationPool>) -> World {
-        let pools: Vec<_> = pools.into_iter().map(Arc::new).collect();
-        let port = |number: u8| Port {
-            interface: format!("blue:p{number}").into(),
-            mac: mac(number),
-            fixed: None,
-            fixed_v6: None,
-            pools: pools.clone(),
-        };
-        World { ports: (1..=ports).map(port).collect(), book: Book::default(), now: 1000 }
-    }
-
-    fn pools(&mut self, pools: Vec<AllocationPool>) {
-        let pools: Vec<_> = pools.into_iter().map(Arc::new).collect();
-        self.ports.iter_mut().for_each(|port| port.pools = pools.clone());
-    }
-
+impl Asks for World {
     /// A pod that is given its address by its configuration.
     fn configured(&mut self, port: usize, last: u16) {
         self.ports[port - 1].fixed_v6 = Some(host(last));
         self.book.configure(&"blue".into(), None, host(last).into());
     }
 
-    fn passes(&mut self, seconds: u64) {
-        self.now += seconds;
-        for entry in self.book.due(self.now) {
-            self.book.write(&entry);
-        }
-    }
-
     /// What the server says to this port, written into the book.
     fn says(&mut self, port: u8, request: &Request) -> Answer {
-        let port = &self.ports[usize::from(port) - 1];
-        let answer = answer(request, port, &server(), &self.book, self.now);
-        answer.entries.iter().for_each(|entry| self.book.write(entry));
-        answer
+        let answer = answer(request, self.port(port), &server(), &self.book, self.now);
+        self.take(answer)
     }
 
     /// Solicits, and takes what is advertised.
@@ -100,10 +69,6 @@ impl World {
         let told = told(&self.says(port, &solicit(port)))?;
         let asked = with(request(port), &[told.first()?.address]);
         addresses(&self.says(port, &asked)).first().copied()
-    }
-
-    fn held(&self) -> Vec<(Text, IpAddr)> {
-        self.book.leases().map(|lease| (lease.interface.clone(), lease.address)).collect()
     }
 }
 
