@@ -6,7 +6,7 @@ mod support;
 use coeus::datastore::{Edit, Store, Transaction, to_json};
 use coeus::schema::{DataPath, builtin, json as yang_json};
 use serde_json::{Value, json};
-use support::Server;
+use support::{Server, bridge, port};
 
 const P1: &str = "11111111-1111-4111-8111-111111111111";
 const P2: &str = "22222222-2222-4222-8222-222222222222";
@@ -24,21 +24,7 @@ fn at(uid: &str) -> String {
 /// One switch with ports for both pods.
 fn bed() -> Server {
     let server = Server::network();
-    let port = |name: &str, number: u8| {
-        json!({"tp-id": format!("veth{number}"), "ovsdb:ofport": number, "ovsdb:interface-external-ids": [
-            {"external-id-key": "iface-id", "external-id-value": format!("blue:{name}")},
-            {"external-id-key": "attached-mac", "external-id-value": format!("0a:00:00:00:01:{number}")}]})
-    };
-    let body = json!({"network-topology:topology": [{"topology-id": "ovsdb:1", "node": [
-        {"node-id": "ovsdb://uuid/a/bridge/br-int", "ovsdb:bridge-name": "br-int",
-         "ovsdb:datapath-id": "00:00:00:00:00:00:00:01", "termination-point": [port("p1", 10), port("p2", 11)]}]}]});
-    let path =
-        DataPath::parse_rfc8040(builtin(), "network-topology:network-topology/topology=ovsdb%3A1").unwrap();
-    let text = body.to_string();
-    let node =
-        yang_json::parse_resource(builtin(), &path, text.as_bytes(), yang_json::Mode::Lenient).unwrap();
-    let edit = Edit::put(Store::Operational, path, node);
-    server.datastore.commit_blocking(Transaction::new("ovsdb", vec![edit])).unwrap();
+    server.observe(&bridge(&json!([port("blue:p1", 10), port("blue:p2", 11)])));
     server
 }
 

@@ -3,8 +3,6 @@
 
 mod support;
 
-use coeus::datastore::{Edit, Store, Transaction};
-use coeus::schema::{DataPath, builtin, json as yang_json};
 use serde_json::{Value, json};
 use support::Server;
 
@@ -30,13 +28,7 @@ fn bed() -> Server {
             "ovsdb:datapath-id": format!("00:00:00:00:00:00:00:0{node}"), "termination-point": ports}),
         );
     }
-    let body = json!({"network-topology:topology": [{"topology-id": "ovsdb:1", "node": nodes}]}).to_string();
-    let path =
-        DataPath::parse_rfc8040(builtin(), "network-topology:network-topology/topology=ovsdb%3A1").unwrap();
-    let node =
-        yang_json::parse_resource(builtin(), &path, body.as_bytes(), yang_json::Mode::Lenient).unwrap();
-    let edit = Edit::put(Store::Operational, path, node);
-    server.datastore.commit_blocking(Transaction::new("ovsdb", vec![edit])).unwrap();
+    server.observe(&json!(nodes));
     for (number, name, namespace, host) in [
         (1, "p1", "blue", 1),
         (2, "p2", "blue", 2),

@@ -7,12 +7,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use coeus::datastore::{Edit, Store, Transaction};
 use coeus::net::Dpid;
 use coeus::northbound::restconf::Switches;
-use coeus::schema::{DataPath, builtin, json as yang_json};
 use serde_json::{Value, json};
-use support::{Answer, Server};
+use support::{Answer, Server, bridge, observe, port};
 use tokio::sync::watch;
 
 const P1: &str = "11111111-1111-4111-8111-111111111111";
@@ -61,28 +59,12 @@ fn bed(prompt: bool) -> (Server, Arc<Bench>) {
         }
     };
     let server = Server::programmed(Box::new(sink), bench.clone());
-    fact(&server.datastore, json!([]));
+    server.observe(&bridge(&json!([])));
     (server, bench)
 }
 
-/// The ports of the switch.
-fn fact(datastore: &coeus::datastore::Handle, ports: Value) {
-    let body = json!({"network-topology:topology": [{"topology-id": "ovsdb:1", "node": [
-        {"node-id": "ovsdb://uuid/a/bridge/br-int", "ovsdb:bridge-name": "br-int",
-         "ovsdb:datapath-id": "00:00:00:00:00:00:00:01", "termination-point": ports}]}]});
-    let path =
-        DataPath::parse_rfc8040(builtin(), "network-topology:network-topology/topology=ovsdb%3A1").unwrap();
-    let text = body.to_string();
-    let node =
-        yang_json::parse_resource(builtin(), &path, text.as_bytes(), yang_json::Mode::Lenient).unwrap();
-    let edit = Edit::put(Store::Operational, path, node);
-    datastore.commit_blocking(Transaction::new("ovsdb", vec![edit])).unwrap();
-}
-
-fn port() -> Value {
-    json!([{"tp-id": "veth1", "ovsdb:ofport": 10, "ovsdb:interface-external-ids": [
-        {"external-id-key": "iface-id", "external-id-value": "blue:p1"},
-        {"external-id-key": "attached-mac", "external-id-value": "0a:00:00:00:01:01"}]}])
+fn plugged() -> Value {
+    bridge(&json!([port("blue:p1", 10)]))
 }
 
 fn pod() -> String {
@@ -105,7 +87,7 @@ fn report(answer: &Answer) -> Value {
 #[test]
 fn a_write_is_answered_when_its_switch_has_confirmed() {
     let (server, bench) = bed(false);
-    fact(&server.datastore, port());
+    server.observe(&plugged());
     let revisions = server.datastore.revisions();
     let before = revisions.borrow().0;
     let later = bench.clone();
@@ -134,7 +116,7 @@ fn a_write_is_answered_when_its_switch_has_confirmed() {
 #[test]
 fn what_is_pending_is_named_with_the_reason_and_stays_written() {
     let (server, bench) = bed(false);
-    fact(&server.datastore, port());
+    server.observe(&plugged());
     *bench.absence.lock().unwrap() = Some("not connected since noon: reset".into());
     let answer = server.send("PUT", &at("wait=programmed&timeout=1s"), &pod());
     assert_eq!(answer.status, 202, "{}", answer.body);
@@ -157,7 +139,7 @@ fn a_pod_without_a_port_is_waited_for() {
     let datastore = server.datastore.clone();
     let plugs = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(200));
-        fact(&datastore, port());
+        observe(&datastore, &plugged());
     });
     let answer = server.send("PUT", &at("wait=programmed&timeout=30s"), &pod());
     plugs.join().unwrap();
@@ -175,7 +157,7 @@ fn a_pod_without_a_port_is_waited_for() {
 #[test]
 fn a_refusal_is_a_failure_of_the_object_that_it_is_for() {
     let (server, bench) = bed(true);
-    fact(&server.datastore, port());
+    server.observe(&plugged());
     *bench.refused.lock().unwrap() = vec![("blue:other".into(), "too big: a flow".into())];
     let answer = server.send("PUT", &at("wait=programmed"), &pod());
     let told = report(&answer);
@@ -192,7 +174,7 @@ fn a_refusal_is_a_failure_of_the_object_that_it_is_for() {
 #[test]
 fn a_yang_patch_tells_it_in_the_header() {
     let (server, _bench) = bed(true);
-    fact(&server.datastore, port());
+    server.observe(&plugged());
     let patch = json!({"ietf-yang-patch:yang-patch": {"patch-id": "p", "edit": [{"edit-id": "1", "operation": "create",
         "target": format!("/pods={P1}"), "value": serde_json::from_str::<Value>(&pod()).unwrap()}]}});
     let kind = "Content-Type: application/yang-patch+json\r\n";

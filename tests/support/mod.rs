@@ -12,7 +12,7 @@ use coeus::datastore::journal::MemoryJournal;
 use coeus::datastore::{CandidateLimits, Edit, Handle, NullEngine, Store, Transaction, actor, to_json};
 use coeus::northbound::events;
 use coeus::northbound::restconf::{App, Call, Operations, Switches, announce, serve};
-use coeus::schema::{Fields, Node, Schema, SchemaId, Value, builtin, load_with};
+use coeus::schema::{DataPath, Fields, Node, Schema, SchemaId, Value, builtin, json, load_with};
 
 pub struct Server {
     pub address: SocketAddr,
@@ -140,6 +140,11 @@ impl Server {
         Server { address, datastore: started.handle, readers, _runtime: runtime }
     }
 
+    /// What OVSDB sessions know: these nodes of the topology, and no others.
+    pub fn observe(&self, nodes: &serde_json::Value) {
+        observe(&self.datastore, nodes);
+    }
+
     /// The names of the entries of `lab`'s list that the user orders, in their order.
     pub fn order(&self) -> Vec<String> {
         let body = self.send("GET", "/rests/data/lab:lab/step", "").json();
@@ -255,4 +260,28 @@ fn operations(schema: &'static Schema) -> Operations {
         Ok(Fields::of(before.into_iter().map(|node| (was, node)).collect()).into())
     });
     operations
+}
+
+/// The same of any datastore.
+pub fn observe(datastore: &Handle, nodes: &serde_json::Value) {
+    let body = serde_json::json!({"network-topology:topology": [{"topology-id": "ovsdb:1", "node": nodes}]});
+    let path =
+        DataPath::parse_rfc8040(builtin(), "network-topology:network-topology/topology=ovsdb%3A1").unwrap();
+    let text = body.to_string();
+    let node = json::parse_resource(builtin(), &path, text.as_bytes(), json::Mode::Lenient).unwrap();
+    let edit = Edit::put(Store::Operational, path, node);
+    datastore.commit_blocking(Transaction::new("ovsdb", vec![edit])).unwrap();
+}
+
+/// The bridge of a first switch, with these ports.
+pub fn bridge(ports: &serde_json::Value) -> serde_json::Value {
+    serde_json::json!([{"node-id": "ovsdb://uuid/a/bridge/br-int", "ovsdb:bridge-name": "br-int",
+        "ovsdb:datapath-id": "00:00:00:00:00:00:00:01", "termination-point": ports}])
+}
+
+/// A port for `iface`, with a MAC address that ends in its number.
+pub fn port(iface: &str, number: u8) -> serde_json::Value {
+    serde_json::json!({"tp-id": format!("veth{number}"), "ovsdb:ofport": number, "ovsdb:interface-external-ids": [
+        {"external-id-key": "iface-id", "external-id-value": iface},
+        {"external-id-key": "attached-mac", "external-id-value": format!("0a:00:00:00:01:{number}")}]})
 }
