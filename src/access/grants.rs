@@ -55,7 +55,7 @@ impl Grants {
             };
             let fallback = Operation::ALL.into_iter().filter(|operation| permits(*operation));
             let fallback = fallback.map(Operation::bit).sum();
-            let chain = chain(schema, node.id);
+            let chain = schema.way_to(node.id);
             grants
                 .fixed
                 .push(Operation::ALL.map(|operation| grants.fix(schema, &chain, operation, fallback)));
@@ -313,11 +313,4 @@ fn about_node(schema: &Schema, rule: &Rule, id: SchemaId) -> bool {
             (About::Notification(name), Kind::Notification) => node.parent.is_none() && named(name),
             _ => false,
         }
-}
-
-/// The nodes from the top down to this one.
-fn chain(schema: &Schema, id: SchemaId) -> Vec<SchemaId> {
-    let mut chain: Vec<_> = std::iter::successors(Some(id), |id| schema.node(*id).parent).collect();
-    chain.reverse();
-    chain
 }

@@ -1,5 +1,7 @@
+use std::sync::Arc;
+
 use super::{Layers, Revision, Snapshot, Store};
-use crate::schema::{DataPath, Node, Schema, get_merged, merge_layers, tree};
+use crate::schema::{DataPath, Fields, Key, Node, Schema, SchemaId, get_merged, merge_layers, tree};
 
 impl Snapshot {
     pub fn empty(schema: &'static Schema) -> Snapshot {
@@ -27,6 +29,14 @@ impl Snapshot {
             return Some(Node::Container(merge_layers(&layers.input, &layers.derived)));
         }
         get_merged(&layers.input, &layers.derived, path)
+    }
+
+    /// The entry of a list below a top-level container, written or derived.
+    pub fn entry(&self, store: Store, container: SchemaId, list: SchemaId, key: Key) -> Option<Arc<Fields>> {
+        match self.read(store, &DataPath::root().child(container).entry(list, key)) {
+            Some(Node::Container(fields)) => Some(fields),
+            _ => None,
+        }
     }
 
     /// What was written at a path; derived data are left out.

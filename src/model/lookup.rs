@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::read::Reader;
 use crate::datastore::{Snapshot, Store};
 use crate::net::{LportTag, MacAddr};
-use crate::schema::{DataPath, Fields, Key, Node, Schema, SchemaId, Text, Value};
+use crate::schema::{Fields, Key, Schema, SchemaId, Text, Value};
 
 /// The schema nodes that are read.
 pub struct Lookup {
@@ -58,7 +58,7 @@ impl Lookup {
     /// The interface that holds a logical port tag.
     pub fn interface(&self, snapshot: &Snapshot, tag: LportTag) -> Option<Text> {
         let key = Key::one(Value::Int(i64::from(tag.0)));
-        let entry = entry(snapshot, Store::Operational, self.if_indexes, self.if_index, key)?;
+        let entry = snapshot.entry(Store::Operational, self.if_indexes, self.if_index, key)?;
         entry.text(self.interface_name).map(Text::from)
     }
 
@@ -68,7 +68,7 @@ impl Lookup {
     }
 
     fn object(&self, snapshot: &Snapshot, interface: &str) -> Option<Arc<Fields>> {
-        entry(snapshot, Store::Operational, self.objects, self.object, Key::text(interface))
+        snapshot.entry(Store::Operational, self.objects, self.object, Key::text(interface))
     }
 
     /// `None`: no such interface, or its MAC address is not known.
@@ -78,7 +78,7 @@ impl Lookup {
         let pod = object.text(self.pod_uid).and_then(|uid| reader.pod(snapshot, uid));
         let row = pod.as_ref().and_then(|pod| pod.interface_named(interface));
         let key = Key::text(interface);
-        let elan = entry(snapshot, Store::Config, self.elan_interfaces, self.elan_interface, key);
+        let elan = snapshot.entry(Store::Config, self.elan_interfaces, self.elan_interface, key);
         let elan = elan.as_ref().and_then(|entry| entry.text(self.elan_instance_name));
         let network = row.and_then(|row| row.network_id.as_deref());
         let mut networks: Vec<Text> = Vec::new();
@@ -89,16 +89,4 @@ impl Lookup {
         }
         Some(Found { mac, addresses: row.map(|row| row.addresses.clone()).unwrap_or_default(), networks })
     }
-}
-
-/// The entry of a list below a top-level container.
-fn entry(
-    snapshot: &Snapshot,
-    store: Store,
-    container: SchemaId,
-    list: SchemaId,
-    key: Key,
-) -> Option<Arc<Fields>> {
-    let path = DataPath::root().child(container).entry(list, key);
-    if let Some(Node::Container(fields)) = snapshot.read(store, &path) { Some(fields) } else { None }
 }

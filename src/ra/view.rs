@@ -92,29 +92,16 @@ impl Names {
     /// Tag and VPN id of an ELAN; `None` where its VPN has no IPv6.
     fn ids(&self, snapshot: &Snapshot, elan: &str) -> Option<(ElanTag, VpnId)> {
         let (_, vpn) = elan.rsplit_once(':')?;
-        self.entry(snapshot, self.vpns, self.vpn, vpn)?.container(self.ipv6_family)?;
+        let entry =
+            |container, list, key: &str| snapshot.entry(Store::Config, container, list, Key::text(key));
+        entry(self.vpns, self.vpn, vpn)?.container(self.ipv6_family)?;
         let number = |fields: &Fields, leaf: SchemaId| match fields.leaf(leaf) {
             Some(Value::Uint(number)) => u32::try_from(*number).ok(),
             _ => None,
         };
-        let tag = number(&*self.entry(snapshot, self.elans, self.elan, elan)?, self.elan_tag)?;
-        let id = number(&*self.entry(snapshot, self.ids, self.id_of, vpn)?, self.id)?;
+        let tag = number(&*entry(self.elans, self.elan, elan)?, self.elan_tag)?;
+        let id = number(&*entry(self.ids, self.id_of, vpn)?, self.id)?;
         Some((ElanTag(tag), VpnId(id)))
-    }
-
-    fn entry(
-        &self,
-        snapshot: &Snapshot,
-        container: SchemaId,
-        list: SchemaId,
-        key: &str,
-    ) -> Option<std::sync::Arc<Fields>> {
-        let path = DataPath::root().child(container).entry(list, Key::text(key));
-        if let Some(Node::Container(fields)) = snapshot.read(Store::Config, &path) {
-            Some(fields)
-        } else {
-            None
-        }
     }
 }
 

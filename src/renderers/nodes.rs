@@ -22,7 +22,7 @@ impl ListAt {
     /// When the models have no such list.
     pub fn new(schema: &Schema, path: &str) -> ListAt {
         let list = schema.resolve(path);
-        ListAt { parent: containers_above(schema, list), list, key: keys(schema, list) }
+        ListAt { parent: DataPath::of_node(schema, schema.node(list).parent), list, key: keys(schema, list) }
     }
 
     /// The path of an entry, and a builder that holds its key leafs.
@@ -97,16 +97,6 @@ fn keys(schema: &Schema, list: SchemaId) -> Vec<SchemaId> {
         Kind::List { keys, .. } => keys.clone(),
         _ => Vec::new(),
     }
-}
-
-fn containers_above(schema: &Schema, node: SchemaId) -> DataPath {
-    let mut above = Vec::new();
-    let mut at = schema.node(node).parent;
-    while let Some(id) = at {
-        above.push(id);
-        at = schema.node(id).parent;
-    }
-    above.into_iter().rev().fold(DataPath::root(), DataPath::child)
 }
 
 /// A container or list entry under construction.

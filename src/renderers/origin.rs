@@ -38,8 +38,8 @@ impl Engine {
         let covers = |change: &&Change| {
             change.store == Store::Config
                 && change.after.is_some()
-                && !self.reader().has_rows(change)
                 && tree::get_ref(derived, &change.path).is_some()
+                && !self.reader().has_rows(change)
         };
         let Some(change) = candidate.changes.iter().find(covers) else { return Ok(()) };
         let path = change.path.display(candidate.after.schema);

@@ -55,24 +55,27 @@ impl Children {
 
     /// Sets this child; `None`: takes it out.
     pub fn set(&mut self, id: SchemaId, node: Option<Node>) {
-        let mut ids = Ids::clone(&self.ids);
-        let mut nodes = std::mem::take(&mut self.nodes).into_vec();
-        match (ids.binary_search(&id), node) {
-            (Ok(at), Some(node)) => nodes[at] = node,
+        match (self.ids.binary_search(&id), node) {
+            (Ok(at), Some(node)) => self.nodes[at] = node,
             (Err(_), None) => {}
-            (Ok(at), None) => {
-                nodes.remove(at);
+            (Ok(at), None) => self.edit(|ids, nodes| {
                 ids.remove(at);
-                self.ids = row(ids);
-            }
-            (Err(at), Some(node)) => {
+                nodes.remove(at);
+            }),
+            (Err(at), Some(node)) => self.edit(|ids, nodes| {
                 nodes.reserve_exact(1);
                 nodes.insert(at, node);
                 ids.insert(at, id);
-                self.ids = row(ids);
-            }
+            }),
         }
-        self.nodes = nodes.into_boxed_slice();
+    }
+
+    /// A change of which children there are.
+    fn edit(&mut self, change: impl FnOnce(&mut Ids, &mut Vec<Node>)) {
+        let mut ids = Ids::clone(&self.ids);
+        let mut nodes = std::mem::take(&mut self.nodes).into_vec();
+        change(&mut ids, &mut nodes);
+        (self.ids, self.nodes) = (row(ids), nodes.into_boxed_slice());
     }
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&SchemaId, &Node)> + Clone {

@@ -279,6 +279,13 @@ impl Schema {
         self.by_name.entry((parent, name)).or_default().push(id);
     }
 
+    /// The nodes from the top to this one, itself included.
+    pub fn way_to(&self, id: SchemaId) -> Vec<SchemaId> {
+        let mut way: Vec<_> = std::iter::successors(Some(id), |id| self.node(*id).parent).collect();
+        way.reverse();
+        way
+    }
+
     /// The child called `name` below `parent` (`None`: top level), of `module` where that is given.
     /// Without a module the name must be the only one of its kind. Finds operations and notifications too.
     pub fn child(&self, parent: Option<SchemaId>, module: Option<&str>, name: &str) -> Option<SchemaId> {

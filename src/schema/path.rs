@@ -26,6 +26,12 @@ impl DataPath {
         DataPath::default()
     }
 
+    /// The path of a node that has no list above it; of the datastore itself, if there is none.
+    pub fn of_node(schema: &Schema, node: Option<SchemaId>) -> DataPath {
+        let way = node.map(|node| schema.way_to(node)).unwrap_or_default();
+        way.into_iter().fold(DataPath::root(), DataPath::child)
+    }
+
     pub fn child(mut self, node: SchemaId) -> DataPath {
         self.steps.push(Step { node, key: None });
         self

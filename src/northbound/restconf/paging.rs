@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 
 use super::face::Face;
+use super::query::shortened;
 use super::{Problem, Problems};
 use crate::schema::select::{Condition, Direction, Page, PageError, SortBy};
 use crate::schema::{DataPath, Key, Kind, Schema, SchemaId, Value};
@@ -167,19 +168,17 @@ pub fn is_list(schema: &Schema, target: &DataPath) -> Option<SchemaId> {
 pub fn limit(value: &str) -> Result<Option<usize>, String> {
     match value {
         "unbounded" => Ok(None),
-        _ => number(value).ok().filter(|limit| *limit > 0).map(Some).ok_or_else(|| {
-            let shown: String = value.chars().take(64).collect();
-            format!("{shown:?} is neither unbounded nor a number from 1")
-        }),
+        _ => number(value)
+            .ok()
+            .filter(|limit| *limit > 0)
+            .map(Some)
+            .ok_or_else(|| format!("{:?} is neither unbounded nor a number from 1", shortened(value))),
     }
 }
 
 fn number(value: &str) -> Result<usize, String> {
     let number = value.parse::<u32>().ok().filter(|_| !value.starts_with('+'));
-    number.map(|number| number as usize).ok_or_else(|| {
-        let shown: String = value.chars().take(64).collect();
-        format!("{shown:?} is no number")
-    })
+    number.map(|number| number as usize).ok_or_else(|| format!("{:?} is no number", shortened(value)))
 }
 
 /// A page that leads nowhere, as the draft wants it told.

@@ -83,7 +83,7 @@ fn wrong(message: String) -> Problems {
     Problem::new("invalid-value", message).into()
 }
 
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     text.chars().take(64).collect()
 }
 

@@ -18,12 +18,7 @@ pub fn parse(
     text: &[u8],
     mode: Mode,
 ) -> Result<Arc<Fields>, BodyErrors> {
-    let mut base = DataPath::root();
-    let mut next = parent;
-    while let Some(id) = next {
-        base = DataPath::root().child(id).joined(base);
-        next = schema.node(id).parent;
-    }
+    let base = DataPath::of_node(schema, parent);
     let reader = Reader::new(schema, mode, &base);
     let read = drive(text, FieldsVisitor { reader: &reader, at: None, depth: 0 });
     finish(reader, read).map(Members::into_fields).map(Arc::new)

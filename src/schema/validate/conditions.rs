@@ -72,14 +72,6 @@ impl<'a> Validator<'a> {
         whens.all(|rule| self.holds(rule, &above.imagined(child)))
     }
 
-    /// The schema nodes from the top level down to this one.
-    pub(super) fn chain(&self, id: SchemaId) -> Vec<SchemaId> {
-        let mut chain: Vec<SchemaId> =
-            std::iter::successors(Some(id), |id| self.schema.node(*id).parent).collect();
-        chain.reverse();
-        chain
-    }
-
     /// The schema nodes in which two states of one context differ (`whole`: lists in it are new or gone too).
     pub(super) fn touched(
         &self,
@@ -120,7 +112,7 @@ impl<'a> Validator<'a> {
         all.sort_unstable();
         for (number, read) in all {
             let rule = &rules.all[number];
-            let chain = self.chain(rule.node);
+            let chain = self.schema.way_to(rule.node);
             match read.lookup.and_then(|lookup| self.looking_up(path, lookup)) {
                 Some(places) => {
                     for place in places {

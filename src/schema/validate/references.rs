@@ -103,7 +103,7 @@ impl<'a> Validator<'a> {
     fn target_path(&self, path: &Path) -> String {
         match path.target() {
             Some(target) => {
-                let chain = self.chain(target).into_iter();
+                let chain = self.schema.way_to(target).into_iter();
                 chain.fold(DataPath::root(), DataPath::child).display(self.schema)
             }
             None => "target".into(),

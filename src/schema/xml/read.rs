@@ -14,12 +14,7 @@ use crate::schema::{DataPath, Fields, Key, Kind, Node, Schema, SchemaId};
 /// # Errors
 /// All that was found, up to 20.
 pub fn parse(schema: &Schema, parent: Option<SchemaId>, text: &[u8]) -> Result<Arc<Fields>, BodyErrors> {
-    let mut base = DataPath::root();
-    let mut next = parent;
-    while let Some(id) = next {
-        base = DataPath::root().child(id).joined(base);
-        next = schema.node(id).parent;
-    }
+    let base = DataPath::of_node(schema, parent);
     let document = whole(text)?;
     let fields = read(schema, &base, document, |elements| {
         elements.members(None, parent).map(|members| Some(members.into_fields()))

@@ -14,10 +14,13 @@ use super::{Wait, Written};
 use crate::datastore::{Committed, Handle, Revision, Store};
 use crate::net::Dpid;
 use crate::renderers::Engine;
-use crate::schema::{DataPath, Fields, Key, Text, Value};
+use crate::schema::{Fields, Key, Text, Value};
 
 /// Objects are looked at again at most so often.
 const PAUSE: Duration = Duration::from_millis(20);
+/// `state` of an object, in the order of the model.
+const PENDING: i32 = 0;
+const FAILED: i32 = 2;
 
 /// How far the switches are, told by who programs them.
 pub trait Switches: Send + Sync {
@@ -169,16 +172,16 @@ async fn objects(datastore: &Handle, written: &Written) -> BTreeMap<Text, Object
     let names = datastore.ask(move |engine: &Engine| of.objects(engine.model())).await.unwrap_or_default();
     let snapshot = datastore.snapshot();
     let schema = snapshot.schema;
-    let list = schema.resolve("/coeus-status:objects/object");
-    let top = DataPath::root().child(schema.resolve("/coeus-status:objects"));
+    let (top, list) =
+        (schema.resolve("/coeus-status:objects"), schema.resolve("/coeus-status:objects/object"));
     let leaf = |name: &str| schema.resolve(&format!("/coeus-status:objects/object/{name}"));
     let (state, reason) = (leaf("state"), leaf("reason"));
     let (switch, desired) = (leaf("switch"), leaf("desired-revision"));
     let object = |fields: &Fields| {
         let said = || fields.leaf_list(reason).filter_map(Value::as_text).map(str::to_owned).collect();
         match fields.leaf(state) {
-            Some(Value::Enum(0)) => Object::Pending(said()),
-            Some(Value::Enum(2)) => Object::Failed(said()),
+            Some(Value::Enum(PENDING)) => Object::Pending(said()),
+            Some(Value::Enum(FAILED)) => Object::Failed(said()),
             _ => {
                 let dpid = fields.text(switch).and_then(|dpid| dpid.parse().ok());
                 let revision = fields.leaf(desired).and_then(Value::as_uint);
@@ -187,10 +190,8 @@ async fn objects(datastore: &Handle, written: &Written) -> BTreeMap<Text, Object
         }
     };
     let found = names.into_iter().map(|name| {
-        let path = top.clone().entry(list, Key::text(&name));
-        let node = snapshot.read(Store::Operational, &path);
-        let found =
-            node.as_ref().and_then(|node| node.fields()).map_or(Object::Gone, |fields| object(fields));
+        let entry = snapshot.entry(Store::Operational, top, list, Key::text(&name));
+        let found = entry.map_or(Object::Gone, |fields| object(&fields));
         (name, found)
     });
     found.collect()

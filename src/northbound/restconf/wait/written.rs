@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::datastore::{Edit, Store};
 use crate::model::Model;
-use crate::schema::{DataPath, Key, Node, Schema, SchemaId, Text, Value};
+use crate::schema::{Key, Node, Schema, SchemaId, Text, Value};
 
 /// The lists whose entries are interfaces, or say something of the interface of their name.
 const BY_NAME: [&str; 3] = [
@@ -23,15 +23,10 @@ pub struct Written {
 
 impl Written {
     pub fn of(schema: &Schema, edits: &[Edit]) -> Written {
-        let mut written = Written::default();
-        for (path, list) in [(PODS, true), (BY_NAME[0], false), (BY_NAME[1], false), (BY_NAME[2], false)] {
-            let found = if list { &mut written.pods } else { &mut written.interfaces };
-            let id = schema.resolve(path);
-            for edit in edits.iter().filter(|edit| edit.store == Store::Config) {
-                keys(schema, id, edit, found);
-            }
+        Written {
+            pods: keys(schema, PODS, edits).collect(),
+            interfaces: BY_NAME.iter().flat_map(|list| keys(schema, list, edits)).collect(),
         }
-        written
     }
 
     pub fn is_empty(&self) -> bool {
@@ -45,36 +40,25 @@ impl Written {
     }
 }
 
-/// The keys of the entries of one list that an edit puts, changes or removes.
-fn keys(schema: &Schema, list: SchemaId, edit: &Edit, found: &mut BTreeSet<Text>) {
-    let way = way_to(schema, list);
-    let DataPath { steps } = &edit.path;
-    if let Some(step) = steps.get(way.len() - 1) {
-        if steps.iter().zip(&way).all(|(step, id)| step.node == *id) {
-            found.extend(step.key.as_ref().and_then(text));
-        }
-        return;
-    }
-    if !steps.iter().zip(&way).all(|(step, id)| step.node == *id) {
-        return;
-    }
-    let mut node = edit.node.as_ref();
-    for id in &way[steps.len()..] {
-        node = node.and_then(Node::fields).and_then(|fields| fields.get(*id));
-    }
-    if let Some(list) = node.and_then(Node::as_list) {
-        found.extend(list.iter().filter_map(|(key, _)| text(key)));
-    }
+/// The keys of the entries of one list that edits put, change or remove.
+fn keys(schema: &Schema, list: &str, edits: &[Edit]) -> impl Iterator<Item = Text> {
+    let way = schema.way_to(schema.resolve(list));
+    edits.iter().filter(|edit| edit.store == Store::Config).flat_map(move |edit| keys_of(&way, edit))
 }
 
-/// The nodes from the top to this one.
-fn way_to(schema: &Schema, id: SchemaId) -> Vec<SchemaId> {
-    let mut way = vec![id];
-    while let Some(parent) = way.last().and_then(|last| schema.node(*last).parent) {
-        way.push(parent);
+/// Those of one edit: the one that its path leads through, or all that it brings along.
+fn keys_of(way: &[SchemaId], edit: &Edit) -> Vec<Text> {
+    let steps = &edit.path.steps;
+    if !steps.iter().zip(way).all(|(step, id)| step.node == *id) {
+        return Vec::new();
     }
-    way.reverse();
-    way
+    if let Some(step) = steps.get(way.len() - 1) {
+        return step.key.as_ref().and_then(text).into_iter().collect();
+    }
+    let below = &way[steps.len()..];
+    let brought = edit.node.as_ref();
+    let list = brought.and_then(|node| below.iter().try_fold(node, |node, id| node.fields()?.get(*id)));
+    list.and_then(Node::as_list).into_iter().flatten().filter_map(|(key, _)| text(key)).collect()
 }
 
 fn text(key: &Key) -> Option<Text> {
@@ -87,7 +71,7 @@ fn text(key: &Key) -> Option<Text> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{builtin, json};
+    use crate::schema::{DataPath, builtin, json};
 
     const UID: &str = "11111111-1111-4111-8111-111111111111";
 
