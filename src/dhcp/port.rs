@@ -14,6 +14,8 @@ pub struct Port {
     pub fixed: Option<Ipv4Addr>,
     /// The same of IPv6.
     pub fixed_v6: Option<Ipv6Addr>,
+    /// Octets of the largest packet that reaches other nodes.
+    pub mtu: u16,
     /// Pools of its networks, those of the interface's own network first.
     pub pools: Vec<Arc<AllocationPool>>,
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::book::{Book, Entry, Holder};
 use super::port::Port;
 use crate::datastore::{Change, Snapshot, Store};
-use crate::model::{AllocationPool, Lookup, Network, Pod, Reader, Row};
+use crate::model::{AllocationPool, Lookup, Network, Pod, PodMtu, Reader, Row};
 use crate::net::LportTag;
 use crate::schema::{Key, Schema, SchemaId, Text, Value, diff};
 
@@ -20,6 +20,7 @@ pub struct View {
     /// Lists of leases of ports, with whose they are.
     leases: [(SchemaId, Whose); 2],
     reader: Reader,
+    pod_mtu: PodMtu,
     seen: Arc<Snapshot>,
     networks: BTreeMap<Text, Network>,
 }
@@ -38,6 +39,7 @@ impl View {
             lookup: Lookup::new(schema),
             leases,
             reader: Reader::new(schema),
+            pod_mtu: PodMtu::new(schema),
             seen: Arc::new(Snapshot::empty(schema)),
             networks: BTreeMap::new(),
         }
@@ -113,6 +115,7 @@ impl View {
             mac: found.mac,
             fixed: fixed().find_map(|address| if let IpAddr::V4(v4) = address { Some(*v4) } else { None }),
             fixed_v6: fixed().find_map(|address| if let IpAddr::V6(v6) = address { Some(*v6) } else { None }),
+            mtu: self.pod_mtu.of(&self.seen),
             pools: pools.flat_map(|network| network.pools.iter().cloned()).collect(),
         })
     }

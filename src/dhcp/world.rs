@@ -28,6 +28,7 @@ impl World {
             mac: mac(number),
             fixed: None,
             fixed_v6: None,
+            mtu: 1450,
             pools: pools.clone(),
         };
         World { ports: (1..=ports).map(port).collect(), book: Book::default(), now: 1000 }

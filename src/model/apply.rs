@@ -12,6 +12,7 @@ use super::instances::VniClaim;
 use super::interface::{Interface, InterfaceId};
 use super::members::Members;
 use super::node_side::{NODE_LPORT_KEY, NodeSide};
+use super::pod_mtu::Underlay;
 use super::pools::Network;
 use super::prefixes::Prefixes;
 use super::rows::{
@@ -60,6 +61,7 @@ pub struct Model {
     pub(super) elans: BTreeMap<Text, Elan>,
     pub(super) vpns: BTreeMap<Text, Vpn>,
     pub(super) switches: BTreeMap<Dpid, Switch>,
+    pub(super) underlay: Underlay,
     pub(super) prefixes: Prefixes,
     pub(super) node_side: NodeSide,
     pub(super) source_nat: Option<SourceNat>,
@@ -264,6 +266,7 @@ impl Model {
                 continue;
             }
             work.touched.switches.insert(dpid);
+            work.touched.underlay |= self.underlay.replace(before.as_ref(), after);
             let was = before.as_ref().map(uplink_keys).unwrap_or_default();
             let is = after.map(uplink_keys).unwrap_or_default();
             for key in is.difference(&was) {
@@ -318,6 +321,7 @@ impl Model {
         let mut switch = Switch {
             node_id: bridge.node_id.clone(),
             local_ip: bridge.local_ip,
+            underlay_mtu: bridge.underlay_mtu,
             tunnel: None,
             gre: None,
             uplinks: BTreeMap::new(),

@@ -20,6 +20,7 @@ mod members;
 mod names;
 mod netvirt;
 mod node_side;
+mod pod_mtu;
 mod pools;
 mod prefixes;
 mod read;
@@ -43,8 +44,9 @@ pub use interface::{Address, Attachment, Gateway, GatewaySource, Identity, Inter
 pub use lookup::{Found, Lookup};
 pub use names::identity;
 pub use node_side::{NODE_LPORT_KEY, NODE_VPN};
+pub use pod_mtu::PodMtu;
 pub use pools::{AllocationPool, Network, PoolFault, PoolOptions, Reservation, ReservedFor, Times, number};
-pub use read::{NODE_PORT_MARK, PHYSICAL_NETWORK, Reader};
+pub use read::{NODE_PORT_MARK, PHYSICAL_NETWORK, Reader, UNDERLAY_MTU};
 pub use routes::Route;
 pub use rows::{
     Beyond, Bridge, ElanInstance, HandMade, K8sNode, LINK_LOCAL_GATEWAY, Lease, NetworkType, Pod,

@@ -11,13 +11,15 @@ use super::rows::{
     Beyond, Bridge, K8sNode, Lease, NetworkType, Pod, PodInterface, Port, PortId, Row, usable_v4,
 };
 use crate::datastore::{Change, Snapshot, Store};
-use crate::net::{MacAddr, OfPort};
+use crate::net::{MacAddr, OfPort, UnderlayMtu};
 use crate::schema::{DataPath, Fields, IdentityId, Key, Node, Schema, SchemaId, Text, Value};
 
 /// The topology that OVSDB writes. Source: OpenDaylight ovsdb.
 pub const OVSDB_TOPOLOGY: &str = "ovsdb:1";
 /// The external id by which a patch port says which physical network it leads to.
 pub const PHYSICAL_NETWORK: &str = "coeus-physical-network";
+/// The key of `other_config` under which a node says how large packets on its links to other nodes may be.
+pub const UNDERLAY_MTU: &str = "underlay_mtu";
 /// The external id of a node's own port.
 pub const NODE_PORT_MARK: &str = "coeus-node-port";
 /// The bridge pods are plugged into. Source: netvirt, `ovsdb` container references.
@@ -337,14 +339,17 @@ fn bridge(names: &Names, snapshot: &Snapshot, node_id: &Text) -> Option<Bridge> 
     }
     let fields = topology_node(names, snapshot, node_id)?;
     let dpid = fields.text(names.datapath_id)?.parse().ok()?;
-    let local_ip = || {
-        let (system, _) = node_id.rsplit_once("/bridge/")?;
-        let configs = topology_node(names, snapshot, system)?.list(names.other_configs)?;
-        let address: Ipv4Addr =
-            configs.get(&Key::text("local_ip"))?.text(names.other_config_value)?.parse().ok()?;
-        usable_v4(address).then_some(address)
-    };
-    Some(Bridge { node_id: node_id.clone(), dpid, local_ip: local_ip() })
+    let system = node_id.rsplit_once("/bridge/").and_then(|(id, _)| topology_node(names, snapshot, id));
+    let configs = system.and_then(|system| system.list(names.other_configs));
+    let configured = |key: &str| configs?.get(&Key::text(key))?.text(names.other_config_value);
+    let local_ip = configured("local_ip").and_then(|text| text.parse().ok());
+    let underlay_mtu = configured(UNDERLAY_MTU).and_then(|text| UnderlayMtu::new(text.parse().ok()?));
+    Some(Bridge {
+        node_id: node_id.clone(),
+        dpid,
+        local_ip: local_ip.filter(|address: &Ipv4Addr| usable_v4(*address)),
+        underlay_mtu: underlay_mtu.unwrap_or_default(),
+    })
 }
 
 fn port(names: &Names, snapshot: &Snapshot, id: &PortId) -> Option<Port> {

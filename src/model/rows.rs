@@ -9,7 +9,7 @@ use ipnetwork::IpNetwork;
 use super::pools::Network;
 use super::source_nat::SourceNat;
 use super::underlay::Segment;
-use crate::net::{Dpid, MacAddr, OfPort, Vni};
+use crate::net::{Dpid, MacAddr, OfPort, UnderlayMtu, Vni};
 use crate::schema::Text;
 
 /// `/pod:coe/pods[uid]`.
@@ -109,6 +109,8 @@ pub struct Bridge {
     pub dpid: Dpid,
     /// `other_config:local_ip` of the Open vSwitch: the address its tunnels end at.
     pub local_ip: Option<Ipv4Addr>,
+    /// `other_config:underlay_mtu` of the Open vSwitch, or what it is where nobody says.
+    pub underlay_mtu: UnderlayMtu,
 }
 
 /// What was written by hand about the interface of one name: `/ietf-interfaces:interfaces/interface`,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ids::FIRST_VPN_ID;
 use super::interface::InterfaceId;
 use super::underlay::Segment;
-use crate::net::{Dpid, ElanTag, LportTag, MacAddr, OfPort, Vni, VpnId};
+use crate::net::{Dpid, ElanTag, LportTag, MacAddr, OfPort, UnderlayMtu, Vni, VpnId};
 use crate::schema::Text;
 
 /// Interfaces whose lport tags share all but these bits share a broadcast chunk: at most 64 buckets.
@@ -64,6 +64,8 @@ pub fn share_of(dpid: Dpid) -> u8 {
 pub struct Switch {
     pub node_id: Text,
     pub local_ip: Option<std::net::Ipv4Addr>,
+    /// Of its links to other nodes.
+    pub underlay_mtu: UnderlayMtu,
     pub tunnel: Option<TunnelPort>,
     /// For networks that ask for GRE.
     pub gre: Option<TunnelPort>,

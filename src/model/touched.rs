@@ -35,6 +35,8 @@ pub struct Touched {
     pub node_sides: BTreeSet<Dpid>,
     /// Switches that have another prefix.
     pub prefixes: BTreeSet<Dpid>,
+    /// Pods may send larger packets to other nodes, or only smaller ones.
+    pub underlay: bool,
     /// The tunnels of all pairs came or went.
     pub mesh: bool,
 }

@@ -8,4 +8,4 @@ mod time;
 pub use self::time::timestamp;
 pub use ids::{Dpid, ElanTag, LportTag, OfPort, ParseDpidError, Vni, VpnId};
 pub use mac::{MacAddr, ParseMacError};
-pub use mtu::POD_MTU;
+pub use mtu::UnderlayMtu;

@@ -3,7 +3,6 @@
 use ipnetwork::{IpNetwork, Ipv6Network};
 
 use crate::model::Network;
-use crate::net::POD_MTU;
 
 /// No link of IPv6 carries less (RFC 8200 section 5), and no host heeds less.
 const LEAST_MTU: u16 = 1280;
@@ -23,9 +22,10 @@ pub struct Said {
 }
 
 impl Said {
-    /// A pool that gives addresses sets M, and any pool O, since all of them are asked by the same protocol.
-    pub fn of<'a>(networks: impl IntoIterator<Item = &'a Network>) -> Said {
-        let mut said = Said { managed: false, other: false, mtu: POD_MTU, prefixes: Vec::new() };
+    /// A pool that gives addresses sets M, and any pool O, since all of them are asked by the same protocol. Tunnels leave
+    /// `pod_mtu` octets.
+    pub fn of<'a>(networks: impl IntoIterator<Item = &'a Network>, pod_mtu: u16) -> Said {
+        let mut said = Said { managed: false, other: false, mtu: pod_mtu, prefixes: Vec::new() };
         let mut mtu: Option<u16> = None;
         // What is behind a relay agent is another link.
         let pools = networks.into_iter().flat_map(|network| &network.pools);
@@ -33,12 +33,12 @@ impl Said {
             let IpNetwork::V6(subnet) = pool.subnet else { continue };
             said.managed |= pool.is_stateful();
             said.other = true;
-            mtu = Some(mtu.unwrap_or(u16::MAX).min(pool.mtu()));
+            mtu = Some(mtu.unwrap_or(u16::MAX).min(pool.mtu(pod_mtu)));
             if said.prefixes.len() < MOST_PREFIXES && !said.prefixes.contains(&subnet) {
                 said.prefixes.push(subnet);
             }
         }
-        said.mtu = mtu.unwrap_or(POD_MTU).max(LEAST_MTU);
+        said.mtu = mtu.unwrap_or(pod_mtu).max(LEAST_MTU);
         said
     }
 }
@@ -58,7 +58,7 @@ mod tests {
     fn a_pool_with_addresses_manages_them_and_one_without_tells_the_rest() {
         let plain = |subnet, from, to| AllocationPool::plain("blue", subnet, from, to, "");
         let flags = |pools| {
-            let said = Said::of(&[network(pools)]);
+            let said = Said::of(&[network(pools)], 1450);
             (said.managed, said.other, said.prefixes.len())
         };
         let stateful = || plain("fd00:1::/64", "fd00:1::10", "fd00:1::20");
@@ -76,11 +76,10 @@ mod tests {
         let said = |mtu| {
             let mut pool = AllocationPool::plain("blue", "fd00:1::/64", "", "", "");
             pool.options.mtu = mtu;
-            assert_eq!(pool.mtu(), mtu.unwrap_or(POD_MTU));
-            Said::of(&[network(vec![pool])]).mtu
+            assert_eq!(pool.mtu(8950), mtu.unwrap_or(8950));
+            Said::of(&[network(vec![pool])], 8950).mtu
         };
-        assert_eq!((said(None), said(Some(1400)), said(Some(600))), (POD_MTU, 1400, 1280));
-        assert_eq!(said(Some(8950)), 8950, "an underlay of jumbo frames");
-        assert_eq!(Said::of(&[network(vec![])]).mtu, POD_MTU);
+        assert_eq!((said(None), said(Some(1400)), said(Some(600))), (8950, 1400, 1280));
+        assert_eq!(Said::of(&[network(vec![])], 8950).mtu, 8950, "no pool");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::said::Said;
 use crate::datastore::{Snapshot, Store};
-use crate::model::{Lookup, Network, Reader, Row};
+use crate::model::{Lookup, Network, PodMtu, Reader, Row};
 use crate::net::{Dpid, ElanTag, LportTag, VpnId};
 use crate::schema::{DataPath, Fields, Key, Node, Schema, SchemaId, Text, Value};
 
@@ -33,6 +33,7 @@ pub struct Names {
     id: SchemaId,
     lookup: Lookup,
     reader: Reader,
+    pod_mtu: PodMtu,
 }
 
 impl Names {
@@ -55,6 +56,7 @@ impl Names {
             id: id("/odl-l3vpn:vpn-instance-to-vpn-id/vpn-instance/vpn-id"),
             lookup: Lookup::new(schema),
             reader: Reader::new(schema),
+            pod_mtu: PodMtu::new(schema),
         }
     }
 
@@ -65,11 +67,12 @@ impl Names {
             return Vec::new();
         };
         let networks = Networks::of(&self.reader, snapshot);
+        let pod_mtu = self.pod_mtu.of(snapshot);
         let mut links = Vec::new();
         for (key, place) in places {
             let [Value::Text(name)] = key.values() else { continue };
             let Some((elan, vpn)) = self.ids(snapshot, name) else { continue };
-            let said = networks.said(name);
+            let said = networks.said(name, pod_mtu);
             let switches = place.list(self.switch).into_iter().flatten();
             links.extend(switches.filter_map(|(key, _)| match key.values() {
                 [Value::Uint(dpid)] => Some(Link { dpid: Dpid(*dpid), elan, vpn, said: said.clone() }),
@@ -86,7 +89,7 @@ impl Names {
         let names = found.map(|found| found.networks).unwrap_or_default();
         let networks: Vec<Network> =
             names.iter().filter_map(|name| self.reader.network(snapshot, name)).collect();
-        Said::of(&networks)
+        Said::of(&networks, self.pod_mtu.of(snapshot))
     }
 
     /// Tag and VPN id of an ELAN; `None` where its VPN has no IPv6.
@@ -133,11 +136,11 @@ impl Networks {
 
     /// What is said to all of an ELAN: what any of its interfaces would hear. Who hears of a server that is not for him asks in
     /// vain; who heard of none would not ask.
-    fn said(&self, elan: &Text) -> Said {
+    fn said(&self, elan: &Text, pod_mtu: u16) -> Said {
         let namespace = elan.rsplit_once(':').map_or(&**elan, |(_, namespace)| namespace);
         let own = [&**elan, namespace].into_iter().filter_map(|id| self.networks.get(id));
         let named = self.named.get(namespace).into_iter().flatten();
-        Said::of(own.chain(named.filter_map(|id| self.networks.get(id))))
+        Said::of(own.chain(named.filter_map(|id| self.networks.get(id))), pod_mtu)
     }
 }
 
@@ -164,7 +167,7 @@ mod tests {
 
     /// What is said unasked to all of an ELAN: M, O, MTU, number of prefixes.
     fn unasked(core: &Core, elan: &str) -> (bool, bool, u16, usize) {
-        let said = Networks::of(&Reader::new(builtin()), core.snapshot()).said(&elan.into());
+        let said = Networks::of(&Reader::new(builtin()), core.snapshot()).said(&elan.into(), 1450);
         (said.managed, said.other, said.mtu, said.prefixes.len())
     }
 

@@ -23,6 +23,8 @@ pub enum Key {
     Prefix(Text, Dpid, u8),
     /// From one switch to another.
     Tunnel(Dpid, Dpid),
+    /// The links between all nodes.
+    Underlay,
     /// A port number of a bridge, by the bridge's node id.
     PortNumber(Text, OfPort),
 }
@@ -41,6 +43,7 @@ impl fmt::Display for Key {
             Key::Gateway(vpn, address) => write!(f, "gateway {address} of vpn {vpn}"),
             Key::Prefix(vpn, to, share) => write!(f, "prefix of {to} in vpn {vpn}, share {share}"),
             Key::Tunnel(from, to) => write!(f, "tunnel from {from} to {to}"),
+            Key::Underlay => f.write_str("links between nodes"),
             Key::PortNumber(node_id, number) => write!(f, "port {number} of {node_id}"),
         }
     }

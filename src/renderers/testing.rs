@@ -12,7 +12,7 @@ use crate::model::{
     AllocationPool, Allocator, Beyond, Bridge, InterfaceId, K8sNode, Lease, Network, NetworkType, Pod,
     PodInterface, Pool, Port, PortId, Reason, Row, SourceNat,
 };
-use crate::net::{Dpid, MacAddr, OfPort};
+use crate::net::{Dpid, MacAddr, OfPort, UnderlayMtu};
 use crate::pipeline::{Delta, Held, SwitchTables};
 use crate::schema::{DataPath, Fields, Text, builtin, heap_size, json, tree};
 
@@ -188,7 +188,8 @@ pub fn switch(node: u64) -> [Row; 2] {
 }
 
 pub fn bridge(node: u64, local_ip: Option<Ipv4Addr>) -> Row {
-    Row::Bridge(node_id(node), Some(Bridge { node_id: node_id(node), dpid: Dpid(node), local_ip }))
+    let (node_id, underlay_mtu) = (node_id(node), UnderlayMtu::default());
+    Row::Bridge(node_id.clone(), Some(Bridge { node_id, dpid: Dpid(node), local_ip, underlay_mtu }))
 }
 
 /// A pod as the watcher sends it; its uid is its name.

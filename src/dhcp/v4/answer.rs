@@ -40,6 +40,8 @@ impl State {
 struct Question<'a> {
     request: &'a Request,
     client: Client<'a>,
+    /// What the client's link carries where its pool does not say.
+    mtu: u16,
     book: &'a Book,
     now: u64,
 }
@@ -47,7 +49,7 @@ struct Question<'a> {
 /// Answers a request. `now` is in seconds since 1970.
 pub fn answer(request: &Request, port: &Port, book: &Book, now: u64) -> Answer {
     let Some(client) = client(request, port) else { return Answer::counted([Count::Foreign]) };
-    let question = Question { request, client, book, now };
+    let question = Question { request, client, mtu: port.mtu, book, now };
     match request.kind {
         Kind::Discover => question.discover(),
         Kind::Request => question.request(),
@@ -217,7 +219,7 @@ impl Question<'_> {
 
     fn reply(&self, kind: Kind, pool: &AllocationPool, address: IpAddr, time: Option<u32>) -> Reply {
         let mut all = time.map(|time| options::times(&pool.times, time)).unwrap_or_default();
-        all.extend(options::wanted(pool, self.request));
+        all.extend(options::wanted(pool, self.mtu, self.request));
         Reply {
             kind,
             server: v4(pool.server()).unwrap_or(Ipv4Addr::UNSPECIFIED),

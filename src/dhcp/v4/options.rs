@@ -49,9 +49,9 @@ pub fn times(times: &Times, lease: u32) -> Vec<Opt> {
 }
 
 /// What the client wants of what the pool has; a client without a list wants all of it (RFC 2131 section 4.3.1).
-pub fn wanted(pool: &AllocationPool, request: &Request) -> Vec<Opt> {
-    let Some(codes) = &request.wanted else { return all(pool) };
-    let mut all = all(pool);
+pub fn wanted(pool: &AllocationPool, pod_mtu: u16, request: &Request) -> Vec<Opt> {
+    let Some(codes) = &request.wanted else { return all(pool, pod_mtu) };
+    let mut all = all(pool, pod_mtu);
     let routes = all.iter().find(|option| option.code == CLASSLESS_ROUTES).cloned();
     if let Some(routes) = routes {
         // RFC 3442: a client that takes classless routes gets no routers beside them.
@@ -64,7 +64,7 @@ pub fn wanted(pool: &AllocationPool, request: &Request) -> Vec<Opt> {
     all
 }
 
-fn all(pool: &AllocationPool) -> Vec<Opt> {
+fn all(pool: &AllocationPool, pod_mtu: u16) -> Vec<Opt> {
     let mut found = Vec::new();
     let IpNetwork::V4(subnet) = pool.subnet else { return found };
     let options = &pool.options;
@@ -79,7 +79,7 @@ fn all(pool: &AllocationPool) -> Vec<Opt> {
     found.extend(several(ROUTER, routers));
     found.extend(routes);
     found.extend(several(DNS, of_v4(&pool.dns)));
-    found.push(Opt::new(MTU, pool.mtu().to_be_bytes()));
+    found.push(Opt::new(MTU, pool.mtu(pod_mtu).to_be_bytes()));
     found.extend(text(DOMAIN_NAME, &options.domain));
     found.push(Opt::addresses(BROADCAST, &[subnet.broadcast()]));
     found.extend(several(NTP, of_v4(&options.ntp)));

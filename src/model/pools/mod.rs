@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ipnetwork::IpNetwork;
 
-use crate::net::{MacAddr, POD_MTU};
+use crate::net::MacAddr;
 use crate::schema::Text;
 
 pub use check::PoolFault;
@@ -145,9 +145,9 @@ impl AllocationPool {
         self.range().is_some() || !self.reservations.is_empty()
     }
 
-    /// Octets of the largest packet of its pods, as they are told by option 26 and by routers.
-    pub fn mtu(&self) -> u16 {
-        self.options.mtu.unwrap_or(POD_MTU)
+    /// Octets of the largest packet of its pods, as they are told by option 26 and by routers, where tunnels leave `pod_mtu`.
+    pub fn mtu(&self, pod_mtu: u16) -> u16 {
+        self.options.mtu.unwrap_or(pod_mtu)
     }
 
     /// First and last address of the range.

@@ -10,10 +10,10 @@ use proptest::prelude::*;
 use super::super::rendered::AtPlace;
 use super::super::testing::*;
 use crate::model::{
-    ElanInstance, HandMade, Model, NODE_LPORT_KEY, NetworkType, POOL_VNIS, Pool, Port, Row, VpnInstance,
-    WantedAddress, WantedRoute, uplink_lport_key,
+    Bridge, ElanInstance, HandMade, Model, NODE_LPORT_KEY, NetworkType, POOL_VNIS, Pool, Port, Row,
+    VpnInstance, WantedAddress, WantedRoute, uplink_lport_key,
 };
-use crate::net::{Dpid, OfPort, Vni, VpnId};
+use crate::net::{Dpid, OfPort, UnderlayMtu, Vni, VpnId};
 use crate::pipeline::{Action, FIB, Metadata, SwitchTables, golden};
 use crate::schema::{Fields, Text, builtin, diff};
 
@@ -127,7 +127,7 @@ fn any_row() -> impl Strategy<Value = Row> {
         4 => any_hand_made(),
         4 => any_instance(),
         1 => (namespace(), name(), address()).prop_map(|(ns, name, address)| lease(&format!("{ns}:{name}"), address)),
-        2 => (node(), prop::option::of(node())).prop_map(|(node, at)| bridge(node, at.map(host))),
+        2 => any_bridge(),
         1 => node().prop_map(|node| Row::Bridge(node_id(node), None)),
         2 => (node(), prop::sample::select(&["physnet", "other"][..])).prop_map(|(node, network)| uplink(node, network, 5)),
         1 => (node(), prop::sample::select(&["physnet", "other"][..])).prop_map(|(node, network)| without(&uplink(node, network, 5))),
@@ -147,6 +147,16 @@ fn any_row() -> impl Strategy<Value = Row> {
             Row::Port(id, None)
         }),
     ]
+}
+
+/// With or without a tunnel address, and with links of two sizes.
+fn any_bridge() -> impl Strategy<Value = Row> {
+    let octets = prop::sample::select(&[1500_u16, 9000][..]);
+    (node(), prop::option::of(node()), octets).prop_map(|(node, at, octets)| {
+        let Row::Bridge(id, Some(row)) = bridge(node, at.map(host)) else { unreachable!() };
+        let underlay_mtu = UnderlayMtu::new(octets).unwrap_or_default();
+        Row::Bridge(id, Some(Bridge { underlay_mtu, ..row }))
+    })
 }
 
 /// ELANs and VPNs that are written by hand; one is also that of pods.

@@ -3,6 +3,7 @@
 use super::super::Engine;
 use super::mini::Mini;
 use crate::datastore::Store::{Config, Operational};
+use crate::model::PodMtu;
 use crate::schema::{DataPath, Fields, builtin, tree};
 
 const P1: &str = "11111111-1111-1111-1111-111111111111";
@@ -217,6 +218,45 @@ fn an_offer_is_not_an_address_yet() {
     assert!(!mini.get(Config, "l3vpn:vpn-interfaces").contains("10.11.1.9"));
 }
 
+/// What pods are told, and what is shown of it.
+#[test]
+fn the_narrowest_links_between_nodes_say_how_large_packets_of_pods_may_be() {
+    let mut mini = Mini::new();
+    let told = |mini: &Mini| {
+        let shown = mini.get(Operational, "coeus-tunnel:underlay/mtu");
+        (PodMtu::new(builtin()).of(&mini.snapshot), shown.rsplit(':').next().unwrap_or_default().to_owned())
+    };
+    let configs = |node: &str, values: &[(&str, &str)]| {
+        let entry = |(key, value): &(&str, &str)| {
+            format!(r#"{{"other-config-key":"{key}","other-config-value":"{value}"}}"#)
+        };
+        let all = values.iter().map(entry).collect::<Vec<_>>().join(",");
+        format!(
+            r#"{{"node":[{{"node-id":"ovsdb://uuid/{node}","ovsdb:openvswitch-other-configs":[{all}]}}]}}"#
+        )
+    };
+    let system = |node: &str| format!("{TOPOLOGY}/node=ovsdb%3A%2F%2Fuuid%2F{node}");
+    assert_eq!(told(&mini), (1450, String::new()), "no node is there");
+    put_switch(&mut mini);
+    let bridge = r#"{"node":[{"node-id":"ovsdb://uuid/b/bridge/br-int","ovsdb:datapath-id":"00:00:00:00:00:00:00:02"}]}"#;
+    mini.put(Operational, &format!("{}%2Fbridge%2Fbr-int", system("b")), bridge).unwrap();
+    assert_eq!(told(&mini), (1450, "1500}".into()));
+    let (a, b) = (("local_ip", "192.168.56.11"), ("local_ip", "192.168.56.12"));
+    for (node, values, pods, links) in [
+        ("a", &[a, ("underlay_mtu", "9000")][..], 8950, "9000}"),
+        ("b", &[("underlay_mtu", "1400")], 8950, "9000}"), // no tunnels end there
+        ("b", &[b, ("underlay_mtu", "1600")], 1550, "1600}"),
+        ("b", &[b, ("underlay_mtu", "1329")], 1450, "1500}"), // too little for IPv6
+        ("b", &[b, ("underlay_mtu", "jumbo")], 1450, "1500}"),
+        ("b", &[b, ("underlay_mtu", "9216")], 8950, "9000}"),
+    ] {
+        mini.put(Operational, &system(node), &configs(node, values)).unwrap();
+        assert_eq!(told(&mini), (pods, links.to_owned()), "after {node} {values:?}");
+    }
+    mini.delete(Operational, TOPOLOGY).unwrap();
+    assert_eq!(told(&mini), (1450, String::new()));
+}
+
 /// Rows are read again wherever an edit touches them: after each edit, the engine holds what a new one would.
 #[test]
 fn every_kind_of_edit_is_seen() {
@@ -224,6 +264,7 @@ fn every_kind_of_edit_is_seen() {
     let bridge = format!("{TOPOLOGY}/node=ovsdb%3A%2F%2Fuuid%2Fa%2Fbridge%2Fbr-int");
     let system = format!("{TOPOLOGY}/node=ovsdb%3A%2F%2Fuuid%2Fa");
     let local_ip = format!("{system}/ovsdb:openvswitch-other-configs=local_ip");
+    let mtu = format!("{system}/ovsdb:openvswitch-other-configs=underlay_mtu");
     let port = format!("{bridge}/termination-point=veth1");
     let iface = format!("{port}/ovsdb:interface-external-ids=iface-id");
     let interface = format!("pod:coe/pods={P1}/interface={P1}");
@@ -241,6 +282,8 @@ fn every_kind_of_edit_is_seen() {
         (Config, node.as_str(), format!(r#"{{"k8s-nodes":[{{"uid":"{P2}","internal-ip-address":"192.168.56.11","pod-cidr":"10.11.0.0/16"}}]}}"#)),
         (Config, node.as_str(), String::new()),
         (Operational, local_ip.as_str(), r#"{"ovsdb:openvswitch-other-configs":[{"other-config-key":"local_ip","other-config-value":"192.168.56.99"}]}"#.to_owned()),
+        (Operational, mtu.as_str(), r#"{"ovsdb:openvswitch-other-configs":[{"other-config-key":"underlay_mtu","other-config-value":"9000"}]}"#.to_owned()),
+        (Operational, mtu.as_str(), String::new()),
         (Operational, iface.as_str(), r#"{"ovsdb:interface-external-ids":[{"external-id-key":"iface-id","external-id-value":"blue:p2"}]}"#.to_owned()),
         (Operational, port.as_str(), r#"{"termination-point":[{"tp-id":"veth1","ovsdb:ofport":11,"ovsdb:interface-external-ids":[{"external-id-key":"iface-id","external-id-value":"blue:p1"},{"external-id-key":"attached-mac","external-id-value":"0a:00:00:00:01:10"}]}]}"#.to_owned()),
         (Operational, local_ip.as_str(), String::new()),
@@ -253,7 +296,11 @@ fn every_kind_of_edit_is_seen() {
     for (store, path, body) in edits {
         let before = mini.engine.desired();
         let derived = |mini: &Mini| {
-            [mini.get(Operational, "coeus-status:objects"), mini.get(Config, "itm-state:dpn-endpoints")]
+            [
+                mini.get(Operational, "coeus-status:objects"),
+                mini.get(Config, "itm-state:dpn-endpoints"),
+                mini.get(Operational, "coeus-tunnel:underlay"),
+            ]
         };
         let status = derived(&mini);
         if body.is_empty() {

@@ -1,4 +1,5 @@
-//! Tunnel endpoints (`dpn-endpoints`) and the tunnels between them (`tunnels_state`, `dpn-teps-state`).
+//! Tunnel endpoints (`dpn-endpoints`) and the tunnels between them (`tunnels_state`, `dpn-teps-state`), and
+//! how large what they carry may be (`coeus-tunnel:underlay`).
 //!
 //! One flow-based port serves all remote switches, so a tunnel is a pair of endpoints and no port of its own. It is
 //! named by them: `tun-<datapath id>-<datapath id>`, in decimal as in node ids. Pairs grow with the square of the
@@ -11,7 +12,7 @@ use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Model, Touched, TunnelKind, TunnelPort, identity};
 use crate::net::Dpid;
-use crate::schema::{IdentityId, Node, Schema, SchemaId, Value};
+use crate::schema::{DataPath, IdentityId, Node, Schema, SchemaId, Value};
 
 /// `oper-state`. Source: itm-state, `tunnel-oper-status`.
 const UP: i32 = 0;
@@ -40,6 +41,9 @@ pub struct TunnelStates {
     geneve: IdentityId,
     gre: IdentityId,
     internal: Option<IdentityId>,
+    underlay: DataPath,
+    underlay_mtu: SchemaId,
+    pod_mtu: SchemaId,
 }
 
 /// `src-info` or `dst-info`.
@@ -57,6 +61,7 @@ impl TunnelStates {
         const ENDPOINT: &str = "/itm-state:dpn-endpoints/DPN-TEPs-info";
         const TUNNEL: &str = "/itm-state:tunnels_state/state-tunnel-list";
         const SOURCE: &str = "/itm-state:dpn-teps-state/dpns-teps";
+        const UNDERLAY: &str = "/coeus-tunnel:underlay";
         let id = |path: String| schema.resolve(&path);
         let tunnel_type = |module: &str, kind: &str| {
             identity(schema, module, &format!("tunnel-type-{kind}")).expect("the models have it")
@@ -89,7 +94,20 @@ impl TunnelStates {
             geneve: tunnel_type("coeus-tunnel", "geneve"),
             gre: tunnel_type("odl-interface", "gre"),
             internal: identity(schema, "itm-state", "tep-type-internal"),
+            underlay: DataPath::of_node(schema, Some(id(UNDERLAY.into()))),
+            underlay_mtu: id(format!("{UNDERLAY}/mtu")),
+            pod_mtu: id(format!("{UNDERLAY}/pod-mtu")),
         }
+    }
+
+    /// How large packets between nodes may be, and what is left of that for pods.
+    fn underlay(&self, model: &Model, out: &mut Rendered) {
+        let Some(mtu) = model.underlay_mtu() else { return };
+        let octets = |octets: u16| Value::Uint(octets.into());
+        let node = Build::default()
+            .leaf(self.underlay_mtu, octets(mtu.octets()))
+            .leaf(self.pod_mtu, octets(mtu.within_tunnels()));
+        out.node(Store::Operational, self.underlay.clone(), node.node());
     }
 
     /// What the tunnels through this port are; those of a switch that has none yet will be VXLAN, if nobody says otherwise.
@@ -166,6 +184,7 @@ impl Renderer for TunnelStates {
 
     fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
+        keys.extend(touched.underlay.then_some(Key::Underlay));
         let all: BTreeSet<Dpid>;
         let moved = if touched.mesh {
             // With the one that made them few enough, or too many, which may be gone.
@@ -188,6 +207,7 @@ impl Renderer for TunnelStates {
     fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
         match key {
             Key::Switch(dpid) => self.endpoint(*dpid, model, out),
+            Key::Underlay => self.underlay(model, out),
             Key::Tunnel(from, to) => self.tunnel(*from, *to, model, out),
             _ => {}
         }

@@ -296,6 +296,20 @@ fn networks_and_namespaces_do_not_mix() {
 }
 
 #[test]
+fn a_client_is_told_the_mtu_of_its_link_unless_the_pool_has_one() {
+    let mut world = World::new(1, vec![pool(3, 50)]);
+    world.ports[0].mtu = 8950;
+    let asking = || Request { wanted: Some(vec![26]), ..discover(1) };
+    let told = |world: &mut World| {
+        world.says(1, &asking()).reply.unwrap().options.pop().map(|option| (option.code, option.data))
+    };
+    assert_eq!(told(&mut world), Some((26, vec![0x22, 0xf6])));
+    let options = PoolOptions { mtu: Some(1400), ..PoolOptions::default() };
+    world.pools(vec![AllocationPool { options, ..pool(3, 50) }]);
+    assert_eq!(told(&mut world), Some((26, vec![0x05, 0x78])));
+}
+
+#[test]
 fn options_are_those_that_the_client_asks_for() {
     let options = PoolOptions {
         domain: Some("blue.example".into()),
