@@ -68,7 +68,7 @@ impl Controller {
         let (punts, mut punted) = mpsc::channel(4);
         let programmers = Programmers::new(reports);
         programmers.apply(1, desired);
-        programmers.open_gate();
+        programmers.open_gate(Default::default());
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let port = listener.local_addr().unwrap().port();
         runtime.spawn(openflow::serve(

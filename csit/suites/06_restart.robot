@@ -38,11 +38,27 @@ A Pod Put After The Restart Works
     Tables Should Be As From Scratch
 
 A Switch That Stays Away Is Shown So After A Restart
+    [Documentation]    Its database was connected all the time, and went when nobody looked.
+    Stop Controller    KILL
     Kill Daemon Of    2    vswitchd
-    Stop Controller
     Start Controller
     Open Session
     Wait Until Keyword Succeeds    10 s    200 ms    Switch Should Be Lost    2    not connected since the controller started
+    ${session}=    Switch Leaf    2    openflow-session
+    Should Match Regexp    ${session}[last-seen]    ^20
+
+When And Why A Switch Was Lost Is Known After A Restart
+    Start Daemon Of    2    vswitchd
+    Wait Until Keyword Succeeds    30 s    500 ms    Switches Are Connected
+    Kill Daemon Of    2    vswitchd
+    Wait Until Keyword Succeeds    10 s    200 ms    Switch Should Be Lost    2    ${EMPTY}
+    ${before}=    Switch Leaf    2    openflow-session
+    Stop Controller
+    Start Controller
+    Open Session
+    ${after}=    Switch Leaf    2    openflow-session
+    Should Be Equal    ${before}[last-seen]    ${after}[last-seen]
+    Should Be Equal    ${before}[last-loss]    ${after}[last-loss]
     Start Daemon Of    2    vswitchd
     Wait Until Keyword Succeeds    30 s    500 ms    Switches Are Connected
 

@@ -5,10 +5,12 @@ mod confirmations;
 mod files;
 mod punts;
 mod settings;
+mod sightings;
 
 use confirmations::Confirmations;
 pub use files::allow_many_files;
 pub use settings::{ServeOptions, Settings, SettingsError};
+use sightings::Sightings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -137,7 +139,14 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     }
     let datastore = started.handle.with_candidates(settings.limits.of_candidates());
     info!(revision = datastore.snapshot().revision.0, records = started.records, "datastore recovered");
-    programmers.open_gate();
+    let sightings = Sightings::new(schema);
+    programmers.open_gate(sightings.of_openflow(&datastore.snapshot()));
+    let shown = sightings.of_ovsdb(&datastore.snapshot(), &ovsdb::Names::new(schema), SystemTime::now());
+    if !shown.is_empty()
+        && let Err(error) = datastore.commit(Transaction::passing("ovsdb", shown)).await
+    {
+        warn!(%error, "what was known of OVSDB sessions cannot be shown");
+    }
 
     let (stop, stopped) = watch::channel(false);
     let until = |mut stopped: watch::Receiver<bool>| async move {
@@ -214,6 +223,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     if let Err(error) = events::announce(&datastore).await {
         warn!(%error, "the streams of events could not be shown");
     }
+    tasks.push(tokio::spawn(sightings.run(datastore.clone())));
     tasks.push(tokio::spawn(show_denials(datastore.clone())));
     let mut northbound = vec![tokio::spawn(restconf::serve(
         restconf_listener,
@@ -242,6 +252,9 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
 impl Controller {
     /// Stops in the order clients, switches, datastore. What was acknowledged is durable already.
     pub async fn stop(self) {
+        // While those that are connected still are.
+        let sightings = Sightings::new(self.datastore.snapshot().schema);
+        sightings.keep(&self.datastore, true).await;
         self.readers.close();
         self.stop.send_replace(true);
         let deadline = tokio::time::Instant::now() + DEADLINE;

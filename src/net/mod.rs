@@ -5,7 +5,7 @@ mod mac;
 mod mtu;
 mod time;
 
-pub use self::time::timestamp;
+pub use self::time::{parse_timestamp, timestamp};
 pub use ids::{Dpid, ElanTag, LportTag, OfPort, ParseDpidError, Vni, VpnId};
 pub use mac::{MacAddr, ParseMacError};
 pub use mtu::UnderlayMtu;

@@ -12,6 +12,11 @@ pub fn timestamp(time: SystemTime) -> String {
         .unwrap_or_default()
 }
 
+/// What [`timestamp`] wrote, or any other time as RFC 3339 has them.
+pub fn parse_timestamp(text: &str) -> Option<SystemTime> {
+    OffsetDateTime::parse(text, &Rfc3339).ok().map(SystemTime::from)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -22,5 +27,7 @@ mod tests {
     fn seconds_are_whole_and_the_zone_is_utc() {
         let time = SystemTime::UNIX_EPOCH + Duration::from_millis(86_400_500);
         assert_eq!(timestamp(time), "1970-01-02T00:00:00Z");
+        assert_eq!(parse_timestamp("1970-01-02T00:00:00Z"), Some(time - Duration::from_millis(500)));
+        assert_eq!(parse_timestamp("yesterday"), None);
     }
 }

@@ -16,7 +16,15 @@ use crate::pipeline::{Delta, Held, SwitchTables};
 use crate::southbound::openflow::{Connected, SessionClosed, SessionHandle};
 
 /// Why a switch is not connected that was known when the controller started.
-const NOT_YET: &str = "it has not connected since the controller started";
+pub const NOT_YET: &str = "it has not connected since the controller started";
+
+/// What an earlier life of the controller knew of a switch's session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub last: Option<SystemTime>,
+    /// When and why it ended, if the controller was there to see it.
+    pub lost: Option<(SystemTime, String)>,
+}
 
 /// All switches, known or connected.
 #[derive(Clone)]
@@ -92,8 +100,8 @@ impl Programmers {
     }
 
     /// The desired state is complete; from now on switches are made to match it. Those that are known and not there yet are
-    /// shown so: what was known of their sessions went with the controller's earlier life.
-    pub fn open_gate(&self) {
+    /// shown so, with what an earlier life of the controller wrote down of their sessions.
+    pub fn open_gate(&self, mut seen: BTreeMap<Dpid, Seen>) {
         self.inner.gate.send_replace(true);
         let now = SystemTime::now();
         let slots: Vec<_> = locked(&self.inner.slots).values().cloned().collect();
@@ -107,8 +115,11 @@ impl Programmers {
             }
             let mut status = locked(&slot.status);
             (status.flows, status.groups, status.meters) = (flows, groups, meters);
-            status.since = Some(now);
-            status.lost = Some((now, NOT_YET.to_owned()));
+            let before = seen.remove(&slot.dpid).unwrap_or_default();
+            let lost = before.lost.unwrap_or_else(|| (now, NOT_YET.to_owned()));
+            status.since = Some(lost.0);
+            status.last_seen = before.last;
+            status.lost = Some(lost);
             drop(status);
             let _ = self.inner.reports.try_send(slot.dpid);
         }
@@ -211,11 +222,17 @@ mod tests {
         let mut delta = Delta::default();
         delta.put_flow(Arc::new(Flow::table(ELAN_DMAC).priority(20).matching([]).owned_by(&owner)));
         programmers.apply(1, [(Dpid(7), delta), (Dpid(8), Delta::default())].into());
-        programmers.open_gate();
+        programmers.open_gate(BTreeMap::new());
         assert_eq!(reported.recv().await, Some(Dpid(7)));
         assert!(reported.try_recv().is_err(), "of the other nothing is known");
         let status = programmers.status(Dpid(7));
         assert_eq!((status.connected, status.flows), (false, 1));
         assert_eq!(status.lost.map(|(_, reason)| reason).as_deref(), Some(NOT_YET));
+        // In the next life more is known.
+        let lost = (SystemTime::UNIX_EPOCH, "no answer to an echo request".to_owned());
+        let seen = Seen { last: Some(SystemTime::UNIX_EPOCH), lost: Some(lost.clone()) };
+        programmers.open_gate([(Dpid(7), seen)].into());
+        let status = programmers.status(Dpid(7));
+        assert_eq!((status.last_seen, status.lost), (Some(SystemTime::UNIX_EPOCH), Some(lost)));
     }
 }

@@ -12,6 +12,6 @@ mod task;
 mod told;
 mod warm;
 
-pub use actor::Programmers;
+pub use actor::{NOT_YET, Programmers, Seen};
 pub use diff::{Actual, Item, ItemId, plan, plan_delta};
 pub use report::{Failure, Status, forgotten, is_known, object_edits};

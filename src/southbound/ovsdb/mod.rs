@@ -12,7 +12,7 @@ mod server;
 mod session;
 mod track;
 
-pub use facts::Names;
+pub use facts::{Liveness, Names};
 pub use plan::plan;
 pub use presence::Presence;
 pub use server::{connect, serve};
