@@ -118,6 +118,10 @@ class CoeusLab:
             node.vsctl("remove", "open_vswitch", ".", "other_config", "provider_mappings")
 
     @keyword
+    def say_underlay_mtu(self, node, octets):
+        self.node(node).vsctl("set", "open_vswitch", ".", f"other_config:underlay_mtu={octets}")
+
+    @keyword
     def plug_outside(self, node, vlan, address):
         Outside(self.lab, self.node(node), vlan, address)
 

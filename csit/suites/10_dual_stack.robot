@@ -76,6 +76,16 @@ A Router Solicitation Is Answered
     Should Be Equal As Integers    ${mtu}    1450
     Ping Should Pass    blue:p3    fd00:1::10
 
+The Narrowest Links Say How Large Packets Of Pods May Be
+    [Documentation]    The links of this lab carry 1600 octets; all nodes must say so.
+    Say Underlay Mtu    1    1600
+    Say Underlay Mtu    2    1590
+    Resource Should Come To Say    ${OPERATIONAL}/coeus-tunnel:underlay    "mtu":1590    "pod-mtu":1540
+    ${route}    ${mtu}=    Solicit Router    blue:p3
+    Should Be Equal As Integers    ${mtu}    1540
+    Say Underlay Mtu    2    1500
+    Resource Should Come To Say    ${OPERATIONAL}/coeus-tunnel:underlay    "pod-mtu":1450
+
 What The Switches Hold Is What The Data Say
     Tables Should Be As From Scratch
     Ping Should Pass    blue:p1    fd00:2::10
