@@ -30,6 +30,11 @@ def ipv6_first(source, to, protocol, payload):
     return ipv6(source, to, 44, struct.pack("!BBHI", protocol, 0, 1, 7) + payload)
 
 
+def options(following, length, shown=None):
+    """A destination options header with nothing in it but padding (RFC 8200 section 4.6), or the part of it that is `shown`."""
+    return (struct.pack("!BBBB", following, length // 8 - 1, 1, length - 4) + bytes(length - 4))[:shown]
+
+
 def udp(source, to, payload=b"attack"):
     return struct.pack("!HHHH", source, to, 8 + len(payload), 0) + payload
 
@@ -84,6 +89,21 @@ def attacks(own, victim):
             first_v6(17, udp(547, 546, b"\2" + bytes(399))),
             first_v6(17, udp(547, 546, b""), victim.v6),
         ],
+        "hidden header": [
+            # The headers fill the fragment; what they lead to is in the next one.
+            first_v6(60, options(17, 16)),
+            first_v6(60, options(58, 16)),
+            first_v6(51, struct.pack("!BBHII", 17, 2, 0, 7, 7) + bytes(4)),
+            # Nothing but the fragment's own header, or a second one.
+            first_v6(17, b"", victim.v6),
+            first_v6(58, b""),
+            first_v6(44, struct.pack("!BBHI", 58, 0, 1, 8)),
+            # A header that goes on in the next fragment, and one that ends with the packet.
+            first_v6(60, options(17, 64, 16)),
+            first_v6(0, options(58, 64, 16)),
+            first_v6(60, b""),
+            ethernet(own.mac, 0x86DD, ipv6(lla, "ff02::1", 60, options(58, 64, 16))),
+        ],
         "source mac": [ethernet(victim.mac, 0x800, v4(udp(1, 2))), ethernet("0a:ba:d0:00:00:01", 0x88B5, b"")],
         "arp sender": [
             ethernet(own.mac, 0x806, arp(2, own.mac, victim.v4, own.v4)),
@@ -117,6 +137,7 @@ COUNTERS = {
     "dhcp server": [(208, "6900004,")],
     "router fragment": [(208, "6900003,")],
     "dhcp server fragment": [(208, "6900004,")],
+    "hidden header": [(208, "690000b,")],
     "source mac": [(208, "6900005,")],
     "arp sender": [(209, "6900006,"), (210, "6900006,")],
     "nd sender": [(209, "6900007,"), (210, "6900007,")],

@@ -14,6 +14,7 @@ Router Advertisements And Redirects         router
 DHCP And DHCPv6 Servers                     dhcp server
 First Fragments Of Router Advertisements    router fragment
 First Fragments Of DHCP And DHCPv6 Servers  dhcp server fragment
+IPv6 Headers That Hide What They Lead To    hidden header
 Another Source MAC                          source mac
 ARP Of Others                               arp sender
 Neighbour Messages Of Others                nd sender

@@ -143,6 +143,7 @@ fn names(field: Field, mask: u128) -> Vec<String> {
         Field::Ipv4Src => "nw_src",
         Field::Ipv4Dst => "nw_dst",
         Field::IpTtl => "nw_ttl",
+        Field::IpFrag => "nw_frag",
         Field::Ipv6Src => "ipv6_src",
         Field::Ipv6Dst => "ipv6_dst",
         Field::UdpSrc => "udp_src",

@@ -201,6 +201,28 @@ pub fn icmpv6(kind: u8) -> [MatchField; 4] {
     ]
 }
 
+/// First fragments: what stands behind their IPv6 headers must begin in them (RFC 7112). Source: ovs-fields(7), `ip_frag`.
+fn first_fragment() -> MatchField {
+    MatchField::exact(Field::IpFrag, 1_u8)
+}
+
+/// IPv6 packets in which a switch finds no protocol above IPv6, though one may be behind what it sees. Open vSwitch by itself
+/// takes a chain of headers that ends too soon for protocol 0, which stands in no packet that is whole; the kernel takes it
+/// for 59, "no next header".
+pub fn hidden_protocols() -> [Vec<MatchField>; 2] {
+    let protocol = |number: u8| MatchField::exact(Field::IpProto, number);
+    [vec![ipv6(), protocol(0)], vec![ipv6(), protocol(59), first_fragment()]]
+}
+
+/// First fragments in which UDP or ICMPv6 should begin and do not: their ports and types read as zero.
+pub fn hidden_transports() -> [Vec<MatchField>; 2] {
+    let [version, icmpv6, kind, _] = icmpv6(0);
+    [
+        udp_v6_to(0).into_iter().chain([first_fragment()]).collect(),
+        vec![version, icmpv6, kind, first_fragment()],
+    ]
+}
+
 pub fn icmpv6_echo_request() -> [MatchField; 4] {
     icmpv6(128)
 }

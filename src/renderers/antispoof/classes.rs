@@ -22,6 +22,8 @@ pub(super) enum Class {
     Ipv6Source = 9,
     /// A link-local IPv6 address of a pod that has no IPv6: its kernel tries by itself, and means no harm.
     LinkLocal = 10,
+    /// IPv6 whose headers push what it carries out of sight.
+    HiddenHeader = 11,
 }
 
 impl Class {
@@ -37,6 +39,7 @@ impl Class {
             Class::Ipv4Source => "drop ipv4-source",
             Class::Ipv6Source => "drop ipv6-source",
             Class::LinkLocal => "drop link-local",
+            Class::HiddenHeader => "drop hidden-header",
         }
     }
 }

@@ -8,9 +8,10 @@ use super::classes::Class;
 use crate::net::{LportTag, MacAddr};
 use crate::pipeline::actions::resubmit;
 use crate::pipeline::matches::{
-    any_nd, arp, arp_request, arp_sha, arp_spa, dhcp_request, eth_dst_masked, eth_src, eth_type, icmpv6,
-    ip_src_prefix, ipv4, ipv4_src, ipv6, ipv6_src, ipv6_src_link_local, lport, nd_sll, nd_target, nd_tll,
-    neighbour_advertisement, neighbour_solicitation, udp_to, udp_v6_to,
+    any_nd, arp, arp_request, arp_sha, arp_spa, dhcp_request, eth_dst_masked, eth_src, eth_type,
+    hidden_protocols, hidden_transports, icmpv6, ip_src_prefix, ipv4, ipv4_src, ipv6, ipv6_src,
+    ipv6_src_link_local, lport, nd_sll, nd_target, nd_tll, neighbour_advertisement, neighbour_solicitation,
+    udp_to, udp_v6_to,
 };
 use crate::pipeline::{
     ANTISPOOF_ADDRESS, ANTISPOOF_MAC, ANTISPOOF_SENDER, Draft, Flow, LPORT_DISPATCHER, Owner, owners,
@@ -77,6 +78,8 @@ pub(super) fn of_switch() -> Vec<Flow> {
     flows.push(forbidden(Class::Router, icmpv6(REDIRECT).to_vec()));
     flows.push(forbidden(Class::DhcpServer, udp_to(DHCP_CLIENT).to_vec()));
     flows.push(forbidden(Class::DhcpServer, udp_v6_to(DHCPV6_CLIENT).to_vec()));
+    let hidden = hidden_protocols().into_iter().chain(hidden_transports());
+    flows.extend(hidden.map(|conditions| forbidden(Class::HiddenHeader, conditions)));
     let foreign_mac = Flow::table(ANTISPOOF_MAC).priority(NO_ADDRESS);
     flows.push(drops(foreign_mac, Class::SourceMac).owned_by(&owner(Class::SourceMac)));
 

@@ -91,7 +91,7 @@ impl Sender<'_> {
                 let behind = self.is_behind(IpAddr::V4((packet.get(Field::Ipv4Src) as u32).into()));
                 to != 68 && (asks || behind || self.owns_v4(packet, Field::Ipv4Src))
             }
-            IPV6 => ports(packet).1 != 546 && self.may_send_v6(packet),
+            IPV6 => ports(packet).1 != 546 && !is_hidden(packet) && self.may_send_v6(packet),
             _ => true,
         }
     }
@@ -127,6 +127,18 @@ impl Sender<'_> {
 /// UDP ports, (0, 0) where there are none, as in fragments behind the first.
 fn ports(packet: &Packet) -> (u128, u128) {
     if packet.has(Field::UdpSrc) { (packet.get(Field::UdpSrc), packet.get(Field::UdpDst)) } else { (0, 0) }
+}
+
+/// What an IPv6 packet carries is not to be seen in it.
+fn is_hidden(packet: &Packet) -> bool {
+    let first = packet.get(Field::IpFrag) == 1;
+    match packet.get(Field::IpProto) {
+        0 => true,
+        59 => first,
+        17 => first && packet.get(Field::UdpDst) == 0,
+        58 => first && packet.get(Field::Icmpv6Type) == 0,
+        _ => false,
+    }
 }
 
 /// The type of an ICMPv6 message with code 0.
@@ -208,7 +220,7 @@ impl Facts {
         if kind == IPV6 {
             packet.set(Field::Ipv6Src, source(random, &own_v6, &self.v6));
             packet.set(Field::Ipv6Dst, Facts::any(random, &self.v6));
-            packet.set(Field::IpProto, *[58_u128, 58, 58, 6, 17].choose(random).unwrap());
+            packet.set(Field::IpProto, *[58_u128, 58, 58, 58, 58, 6, 17, 17, 0, 59].choose(random).unwrap());
         }
         if packet.is_ip() {
             packet.set(Field::IpTtl, 64);
@@ -229,7 +241,7 @@ impl Facts {
 
     fn transport(&self, packet: &mut Packet, random: &mut StdRng) {
         if packet.has(Field::UdpSrc) {
-            let ports = [67_u128, 68, 68, 546, 547, 53];
+            let ports = [67_u128, 68, 68, 546, 547, 53, 0];
             packet.set(Field::UdpSrc, *ports.choose(random).unwrap());
             packet.set(Field::UdpDst, *ports.choose(random).unwrap());
             if (packet.get(Field::UdpSrc), packet.get(Field::UdpDst)) == (68, 67) && random.random_bool(0.5) {
@@ -238,7 +250,7 @@ impl Facts {
             }
         }
         if packet.has(Field::Icmpv6Type) {
-            let kinds = [128_u128, 131, 133, 134, 135, 135, 135, 136, 136, 136, 137, 143];
+            let kinds = [0_u128, 128, 131, 133, 134, 135, 135, 135, 136, 136, 136, 137, 143];
             packet.set(Field::Icmpv6Type, *kinds.choose(random).unwrap());
             packet.set(Field::Icmpv6Code, u128::from(random.random_bool(0.05)));
         }

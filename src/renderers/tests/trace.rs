@@ -312,7 +312,7 @@ fn what_a_pod_may_not_send_is_dropped_and_counted() {
     dropped(4, &from_p1("udp,nw_src=10.11.1.10,nw_dst=255.255.255.255,udp_src=67,udp_dst=68"));
     dropped(4, &from_p1(&format!("udp6,ipv6_src={lla},ipv6_dst=ff02::1,udp_src=547,udp_dst=546")));
     // Somebody else's MAC address.
-    for rest in ["ip,nw_src=10.11.1.10", "ipv6,ipv6_src=fd00:1::10", "dl_type=0x88b5"] {
+    for rest in ["ip,nw_src=10.11.1.10", "tcp6,ipv6_src=fd00:1::10", "dl_type=0x88b5"] {
         dropped(5, &from_p1(rest).replace(own, "0a:00:00:01:00:0b"));
         passes(&from_p1(rest));
     }
@@ -347,6 +347,23 @@ fn what_a_pod_may_not_send_is_dropped_and_counted() {
     dropped(8, &from_p1("udp,nw_src=0.0.0.0,nw_dst=255.255.255.255,udp_src=68,udp_dst=67"));
     for source in ["fd00:1::20", "fd00:1::1", "::"] {
         dropped(9, &from_p1(&format!("udp6,ipv6_src={source},ipv6_dst=fd00:1::20,udp_src=1,udp_dst=2")));
+    }
+    // What it carries is out of sight.
+    let hides = |kind: &str, rest: &str| {
+        from_p1(&format!("{kind},ipv6_src=fd00:1::10,ipv6_dst=fd00:1::20,nw_frag={rest}"))
+    };
+    dropped(11, &hides("ipv6,nw_proto=0", "no"));
+    dropped(11, &hides("ipv6,nw_proto=59", "first"));
+    dropped(11, &hides("udp6", "first,udp_src=0,udp_dst=0"));
+    dropped(11, &hides("icmp6", "first,icmpv6_type=0"));
+    for (kind, rest) in [
+        ("ipv6,nw_proto=59", "no"),
+        ("udp6", "first,udp_src=1,udp_dst=2"),
+        ("icmp6", "first,icmpv6_type=128"),
+        ("udp6", "later"),
+        ("icmp6", "later"),
+    ] {
+        passes(&hides(kind, rest));
     }
     // Another link-local address, and any of a pod without IPv6.
     dropped(10, &nd("fe80::1", &solicits(own)));

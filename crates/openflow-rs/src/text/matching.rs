@@ -179,6 +179,18 @@ impl fmt::Display for MatchField {
                 }
             }
             Field::EthType => write!(f, "dl_type=0x{:04x}", self.value)?,
+            // Two bits that are there: a fragment, and one behind the first.
+            Field::IpFrag => {
+                let name = match (self.value & 3, self.mask & 3) {
+                    (0, 2) => "not_later",
+                    (0, _) => "no",
+                    (1, 1) => "yes",
+                    (1, _) => "first",
+                    (2, 3) => "<error>",
+                    _ => "later",
+                };
+                write!(f, "nw_frag={name}")?;
+            }
             Field::CtState => write!(f, "ct_state={}", ct_state(short(self.value), short(self.mask)))?,
             Field::IpProto
             | Field::ArpOp

@@ -230,6 +230,11 @@ pub fn samples(n: u32) -> Vec<FlowMod> {
         flow(25, ip().with(Field::IpTtl, 1_u8), vec![Action::Note(vec![1, 2, 3, 4, 5, 6])]),
         flow(26, ip(), vec![Action::SetQueue(3), Action::Group(1)]),
     ];
+    // Fragments: none, any, the first, later ones, all but later ones.
+    for (table, (value, mask)) in (27..).zip([(0_u8, 0xff_u8), (1, 1), (1, 0xff), (3, 0xff), (0, 2)]) {
+        let first = ip().with(Field::IpProto, 17_u8).with(Field::UdpDst, 0_u16);
+        flows.push(flow(table, first.with_masked(Field::IpFrag, value, mask), vec![]));
+    }
     flows[0].instructions = vec![
         Instruction::WriteMetadata { value: u64::from(n) << 40, mask: 0xffff_ff00_0000_0001 },
         Instruction::Goto(17),
