@@ -31,6 +31,9 @@ pub mod dhcp;
 /// Floor 6: router advertisements.
 pub mod ra;
 
+/// Floor 6: who is on external networks.
+pub mod neighbours;
+
 /// Floor 5: sockets to the switches.
 pub mod southbound;
 

@@ -28,6 +28,11 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
         &["actor.rs", "task.rs", "delivery.rs"],
     ),
     ("dhcp", &["net", "schema", "datastore", "model", "pipeline", "southbound", "programmer"], &["actor.rs"]),
+    (
+        "neighbours",
+        &["net", "schema", "datastore", "pipeline", "model", "southbound", "programmer"],
+        &["actor.rs"],
+    ),
     ("ra", &["net", "schema", "datastore", "pipeline", "model", "southbound", "programmer"], &["actor.rs"]),
     (
         "northbound",

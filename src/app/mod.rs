@@ -27,6 +27,7 @@ use crate::audit::Audit;
 use crate::datastore::journal::SledJournal;
 use crate::datastore::{self, Edit, Handle, Store, Transaction};
 use crate::dhcp;
+use crate::neighbours;
 use crate::net::Dpid;
 use crate::northbound::events;
 use crate::northbound::http::tls;
@@ -173,9 +174,11 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     tasks.push(tokio::spawn(show_status(programmers.clone(), reported, datastore.clone())));
     let (dhcp_punts, requests) = mpsc::channel(PUNTS);
     let (ra_punts, solicitations) = mpsc::channel(PUNTS);
-    tasks.push(tokio::spawn(punts::share(all_punts, dhcp_punts, ra_punts)));
+    let (outside_punts, outside) = mpsc::channel(PUNTS);
+    tasks.push(tokio::spawn(punts::share(all_punts, dhcp_punts, ra_punts, outside_punts)));
     tasks.push(tokio::spawn(dhcp::run(requests, datastore.clone(), programmers.clone())));
     tasks.push(tokio::spawn(ra::run(solicitations, datastore.clone(), programmers.clone())));
+    tasks.push(tokio::spawn(neighbours::run(outside, datastore.clone(), programmers.clone())));
     let southbound = ovsdb::Settings {
         bridge: settings.bridge.clone(),
         datapath_type: settings.datapath_type.clone(),

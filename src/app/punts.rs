@@ -3,8 +3,8 @@
 use tokio::sync::mpsc;
 use tracing::debug;
 
-use crate::ra;
 use crate::southbound::openflow::PacketIn;
+use crate::{neighbours, ra};
 
 /// Passes punted packets on until no switch can send any more. A consumer that is behind loses its own packets only: each
 /// kind has a queue, and what does not fit is dropped.
@@ -12,9 +12,14 @@ pub async fn share(
     mut punts: mpsc::Receiver<PacketIn>,
     dhcp: mpsc::Sender<PacketIn>,
     solicitations: mpsc::Sender<PacketIn>,
+    outside: mpsc::Sender<PacketIn>,
 ) {
     while let Some(packet) = punts.recv().await {
-        let consumer = if packet.packet.userdata == ra::USERDATA { &solicitations } else { &dhcp };
+        let consumer = match &*packet.packet.userdata {
+            ra::USERDATA => &solicitations,
+            neighbours::USERDATA => &outside,
+            _ => &dhcp,
+        };
         if let Err(mpsc::error::TrySendError::Full(packet)) = consumer.try_send(packet) {
             debug!(switch = %packet.dpid, table = packet.packet.table, "a punted packet is dropped, its consumer is behind");
         }

@@ -1,12 +1,13 @@
 //! The model and how a commit changes it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use ipnetwork::IpNetwork;
 use smallvec::SmallVec;
 
 use super::claims::{Claim, Claims};
+use super::external::External;
 use super::ids::{Allocator, IdKey, Ids, Pool, TUNNEL_LPORT_KEY};
 use super::instances::VniClaim;
 use super::interface::{Interface, InterfaceId};
@@ -65,6 +66,7 @@ pub struct Model {
     pub(super) prefixes: Prefixes,
     pub(super) node_side: NodeSide,
     pub(super) source_nat: Option<SourceNat>,
+    pub(super) external: External,
     /// Gateways of each VPN, with the number of interfaces that use one by switch.
     pub(super) gateways: BTreeMap<(Text, IpAddr), BTreeMap<Dpid, usize>>,
     pub(super) interfaces_on: BTreeMap<Dpid, BTreeSet<InterfaceId>>,
@@ -99,6 +101,8 @@ pub(super) struct Work {
     /// Addresses of nodes of which something changed.
     pub dirty_endpoints: BTreeSet<IpAddr>,
     pub dirty_prefixes: BTreeSet<Dpid>,
+    pub dirty_floating: BTreeSet<Ipv4Addr>,
+    pub dirty_services: BTreeSet<Text>,
 }
 
 impl Model {
@@ -112,6 +116,7 @@ impl Model {
         self.settle_switches(allocator, &mut work);
         self.settle_prefixes(&mut work);
         self.settle_interfaces(allocator, &mut work);
+        self.settle_external(&mut work);
         self.settle_ids(allocator);
         work.touched
     }
@@ -142,6 +147,11 @@ impl Model {
             Row::ElanInstance(name, row) => self.put_elan_instance(&name, row, allocator, work),
             Row::VpnInstance(name, row) => self.put_vpn_instance(&name, row, allocator, work),
             Row::SourceNat(row) => self.put_source_nat(row, work),
+            Row::ExternalNetwork(id, row) => self.put_external_network(&id, row, allocator, work),
+            Row::FloatingRouter(id, row) => self.put_router(&id, row, work),
+            Row::Neighbour(network, address, mac) => self.put_neighbour((network, address), mac, work),
+            Row::Exposed(uid, row) => self.put_exposed(&uid, row, work),
+            Row::Endpoints(uid, row) => self.put_endpoints(&uid, row, work),
         }
     }
 
@@ -384,6 +394,7 @@ impl Model {
                         work.touched.elan_spans.extend(elan.members.keys().map(|dpid| (key.clone(), *dpid)));
                     }
                 }
+                Pool::Vpn if self.late_external_vpn(&key, VpnId(id), work) => {}
                 Pool::Vpn => {
                     let rd = self.rd_of(&key, VpnId(id));
                     if let Some(vpn) = self.vpns.get_mut(&key) {
@@ -435,7 +446,7 @@ impl Model {
             Pool::Interfaces if self.uplink_uses.contains_key(key) => true,
             Pool::Interfaces => self.claims.owner(&Claim::Name(key.clone())).is_some(),
             Pool::Elan => self.elans.contains_key(key),
-            Pool::Vpn => self.vpns.contains_key(key),
+            Pool::Vpn => self.vpns.contains_key(key) || self.needs_external_vpn(key),
             Pool::Vni => match key.strip_prefix("l3 ").filter(|vpn| self.vpns.contains_key(*vpn)) {
                 Some(vpn) => {
                     let asked = self.vpn_instances.get(vpn).and_then(|row| row.l3_vni);

@@ -11,6 +11,7 @@
 mod apply;
 mod claims;
 mod conflict;
+mod external;
 mod ids;
 mod instances;
 mod interface;
@@ -39,6 +40,10 @@ mod wanted;
 pub use apply::Model;
 pub use claims::{Claim, Claimant};
 pub use conflict::{Claimer, Conflict};
+pub use external::{
+    Endpoints, Exposed, ExternalNetwork, FaultPlace, Floating, FloatingFault, FloatingReason, FloatingRouter,
+    Mapping, external_vpn_key, floating_mac,
+};
 pub use ids::{Allocator, FIRST_VPN_ID, IdKey, POOL_VNIS, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
 pub use interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
 pub use lookup::{Found, Lookup};

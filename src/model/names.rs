@@ -1,5 +1,6 @@
 //! Schema ids of the nodes that the model reads, looked up once.
 
+use super::external::ExternalNames;
 use super::netvirt::NetvirtNames;
 use super::pools::PoolNames;
 use super::source_nat::SourceNatNames;
@@ -15,6 +16,7 @@ pub struct Names {
     pub topology: TopologyNames,
     pub netvirt: NetvirtNames,
     pub source_nat: SourceNatNames,
+    pub external: ExternalNames,
 }
 
 /// `/pod:coe/pods`.
@@ -142,6 +144,7 @@ impl Names {
             },
             netvirt: NetvirtNames::of(schema),
             source_nat: SourceNatNames::of(schema),
+            external: ExternalNames::of(schema),
         }
     }
 }

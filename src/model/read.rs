@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use super::conflict::Claimer;
+use super::external::{ExternalNetwork, FaultPlace, neighbour_key};
 use super::names::{Names, PodNames};
 use super::pools::{Network, network};
 use super::rows::{
@@ -43,6 +44,11 @@ enum RowKey {
     ElanInstance(Text),
     VpnInstance(Text),
     SourceNat,
+    ExternalNetwork(Text),
+    FloatingRouter(Text),
+    Neighbour(Text, Ipv4Addr),
+    Exposed(Text),
+    Endpoints(Text),
 }
 
 /// Reads rows from the trees of one schema.
@@ -98,6 +104,18 @@ impl Reader {
         }
     }
 
+    /// An external network as it is written.
+    pub fn external_network(&self, snapshot: &Snapshot, id: &Text) -> Option<ExternalNetwork> {
+        self.names.external.network(snapshot, id)
+    }
+
+    /// Everybody who is known to be on external networks.
+    pub fn neighbours(&self, snapshot: &Snapshot) -> Vec<((Text, Ipv4Addr), MacAddr)> {
+        let names = &self.names.external;
+        let known = |key: (Text, Ipv4Addr)| Some((key.clone(), names.neighbour(snapshot, &key.0, key.1)?));
+        names.all_neighbours(snapshot).into_iter().filter_map(known).collect()
+    }
+
     /// The path of a pool's entry, for messages.
     pub fn pool_path(&self, network: &Text, subnet: &Text) -> DataPath {
         let names = &self.names.pool;
@@ -108,6 +126,17 @@ impl Reader {
     /// Where a pod is configured, for messages.
     pub fn pod_path(&self, uid: &Text) -> DataPath {
         self.path(&Claimer::Pod(uid.clone()))
+    }
+
+    /// Where a network, a router or a service is configured, for messages.
+    pub fn external_path(&self, at: &FaultPlace) -> DataPath {
+        let names = &self.names.external;
+        let (top, list, key) = match at {
+            FaultPlace::Network(id) => (names.external_networks, names.networks, id),
+            FaultPlace::Router(id) => (names.floating_ip_info, names.router_ports, id),
+            FaultPlace::Service(uid) => (names.service_information, names.services, uid),
+        };
+        DataPath::root().child(top).entry(list, text_key(key))
     }
 
     /// Where somebody's claim is configured, for messages.
@@ -140,6 +169,13 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         rows.push(RowKey::SourceNat);
         return rows;
     }
+    let external = &names.external;
+    if !config && top.node == external.neighbours {
+        let step = steps.get(1).filter(|step| step.node == external.neighbour);
+        let key = step.and_then(|step| neighbour_key(step.key.as_ref()?));
+        rows.extend(key.map(|(network, address)| RowKey::Neighbour(network, address)));
+        return rows;
+    }
     let simple: Option<(SchemaId, ToRow)> = if config && top.node == names.pod.coe {
         Some((names.pod.pods, RowKey::Pod))
     } else if config && top.node == names.node.k8s_nodes_info {
@@ -150,6 +186,14 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         let list = steps.get(1).map(|step| step.node);
         let of_v6 = list == Some(names.lease.ipv6_lease);
         Some((if of_v6 { names.lease.ipv6_lease } else { names.lease.lease }, RowKey::Lease))
+    } else if config && top.node == external.external_networks {
+        Some((external.networks, RowKey::ExternalNetwork))
+    } else if config && top.node == external.floating_ip_info {
+        Some((external.router_ports, RowKey::FloatingRouter))
+    } else if config && top.node == external.service_information {
+        Some((external.services, RowKey::Exposed))
+    } else if config && top.node == external.endpoints_info {
+        Some((external.endpoints, RowKey::Endpoints))
     } else if config && top.node == names.netvirt.elan_instances {
         Some((names.netvirt.elan_instance, RowKey::ElanInstance))
     } else if config && top.node == names.netvirt.vpn_instances {
@@ -210,6 +254,13 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     list(config, names.pool.dhcp_allocation_pool, names.pool.network, RowKey::Network);
     list(operational, names.lease.leases, names.lease.lease, RowKey::Lease);
     list(operational, names.lease.leases, names.lease.ipv6_lease, RowKey::Lease);
+    let external = &names.external;
+    list(config, external.external_networks, external.networks, RowKey::ExternalNetwork);
+    list(config, external.floating_ip_info, external.router_ports, RowKey::FloatingRouter);
+    list(config, external.service_information, external.services, RowKey::Exposed);
+    list(config, external.endpoints_info, external.endpoints, RowKey::Endpoints);
+    let neighbours = external.all_neighbours(snapshot).into_iter();
+    rows.extend(neighbours.map(|(network, address)| RowKey::Neighbour(network, address)));
     if config.container(names.source_nat.source_nat).is_some() {
         rows.push(RowKey::SourceNat);
     }
@@ -272,6 +323,14 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
             Row::ElanInstance(name.clone(), names.netvirt.elan_instance(snapshot, name))
         }
         RowKey::SourceNat => Row::SourceNat(names.source_nat.read(snapshot)),
+        RowKey::ExternalNetwork(id) => Row::ExternalNetwork(id.clone(), names.external.network(snapshot, id)),
+        RowKey::FloatingRouter(id) => Row::FloatingRouter(id.clone(), names.external.router(snapshot, id)),
+        RowKey::Neighbour(network, address) => {
+            let mac = names.external.neighbour(snapshot, network, *address);
+            Row::Neighbour(network.clone(), *address, mac)
+        }
+        RowKey::Exposed(uid) => Row::Exposed(uid.clone(), names.external.exposed(snapshot, uid)),
+        RowKey::Endpoints(uid) => Row::Endpoints(uid.clone(), names.external.endpoints(snapshot, uid)),
         RowKey::VpnInstance(name) => {
             Row::VpnInstance(name.clone(), names.netvirt.vpn_instance(snapshot, name))
         }

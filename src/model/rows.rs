@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnetwork::IpNetwork;
 
+use super::external::{Endpoints, Exposed, ExternalNetwork, FloatingRouter};
 use super::pools::Network;
 use super::source_nat::SourceNat;
 use super::underlay::Segment;
@@ -213,6 +214,15 @@ pub enum Row {
     VpnInstance(Text, Option<VpnInstance>),
     /// There is one.
     SourceNat(Option<SourceNat>),
+    /// By id.
+    ExternalNetwork(Text, Option<ExternalNetwork>),
+    /// By `router-id`.
+    FloatingRouter(Text, Option<FloatingRouter>),
+    /// Somebody on an external network.
+    Neighbour(Text, Ipv4Addr, Option<MacAddr>),
+    /// By uid.
+    Exposed(Text, Option<Exposed>),
+    Endpoints(Text, Option<Endpoints>),
 }
 
 /// Whether a pod or tunnel may have this address: none of 0/8 (RFC 1122), 127/8 and above 224/3.

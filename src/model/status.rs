@@ -77,6 +77,11 @@ pub enum Reason {
          Open_vSwitch table, with a bridge that exists"
     )]
     NoPhysicalNetwork(Dpid),
+    #[error(
+        "switch {0} does not lead to physical network {1}: add {1}:BRIDGE to other_config:provider_mappings of its \
+         Open_vSwitch table"
+    )]
+    NotThatNetwork(Dpid, Text),
     #[error("switch {0} leads to several physical networks ({1}): name one in network-id")]
     SeveralPhysicalNetworks(Dpid, Text),
     #[error("segmentation-id {0} is no VLAN: 1 to 4094")]

@@ -1,5 +1,5 @@
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::interface::InterfaceId;
 use super::spans::Chunk;
@@ -37,6 +37,14 @@ pub struct Touched {
     pub prefixes: BTreeSet<Dpid>,
     /// Pods may send larger packets to other nodes, or only smaller ones.
     pub underlay: bool,
+    /// Floating addresses that may lead elsewhere.
+    pub floating: BTreeSet<Ipv4Addr>,
+    /// External networks on switches that look different there.
+    pub external: BTreeSet<(Text, Dpid)>,
+    /// Who is on an external network, and where that is.
+    pub neighbours: BTreeSet<(Text, Ipv4Addr)>,
+    /// Services, by uid, whose pods have other addresses outside.
+    pub services: BTreeSet<Text>,
     /// The tunnels of all pairs came or went.
     pub mesh: bool,
 }

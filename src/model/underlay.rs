@@ -101,13 +101,18 @@ impl Model {
             (NetworkType::Vlan, id) => return Err(Reason::BadVlan(id.unwrap_or_default())),
             _ => None,
         };
+        Ok((self.physical_network(segment.network.as_ref(), dpid)?, vlan))
+    }
+
+    /// The physical network of a switch that is named so, or the only one that it leads to.
+    pub(super) fn physical_network(&self, named: Option<&Text>, dpid: Dpid) -> Result<Text, Reason> {
         let uplinks = self.switch(dpid).map(|switch| &switch.uplinks);
         let names = || uplinks.into_iter().flat_map(|uplinks| uplinks.keys());
-        if let Some(named) = segment.network.as_ref().filter(|named| names().any(|name| name == *named)) {
-            return Ok((named.clone(), vlan));
+        if let Some(named) = named.filter(|named| names().any(|name| name == *named)) {
+            return Ok(named.clone());
         }
         match names().collect::<Vec<_>>()[..] {
-            [only] => Ok((only.clone(), vlan)),
+            [only] => Ok(only.clone()),
             [] => Err(Reason::NoPhysicalNetwork(dpid)),
             _ => {
                 let names = names().map(|name| &**name).collect::<Vec<_>>().join(", ");

@@ -54,6 +54,16 @@ pub fn set_eth_dst(mac: MacAddr) -> Action {
     Action::set_field(Field::EthDst, mac.to_u64())
 }
 
+/// The packet comes from another address from now on; the switch mends the checksums.
+pub fn set_ipv4_src(address: Ipv4Addr) -> Action {
+    Action::set_field(Field::Ipv4Src, u32::from(address))
+}
+
+/// The packet is for another address from now on.
+pub fn set_ipv4_dst(address: Ipv4Addr) -> Action {
+    Action::set_field(Field::Ipv4Dst, u32::from(address))
+}
+
 /// One hop: the TTL goes down by one; a packet whose TTL has run out is dropped.
 pub fn dec_ttl() -> Action {
     Action::DecTtl

@@ -200,7 +200,8 @@ impl<O> Draft<O> {
         self
     }
 
-    /// Hands the packet to the controller, at most `max_len` bytes of it, at the rate that the meter allows. There is no other way to punt.
+    /// Hands the packet to the controller, at most `max_len` bytes of it, at the rate that the meter allows. [`Draft::copy_metered`] does so beside
+    /// other things. There is no other way to punt.
     pub fn punt_metered(mut self, meter: u32, max_len: u16, userdata: &[u8]) -> Self {
         self.meter = Some(meter);
         self.actions.push(Action::Controller {
@@ -210,6 +211,20 @@ impl<O> Draft<O> {
             userdata: userdata.to_vec(),
             pause: false,
             meter_id: 0,
+        });
+        self
+    }
+
+    /// Hands a copy to the controller, at the rate that the meter allows; what else the flow does is not metered.
+    pub fn copy_metered(mut self, meter_id: u32, max_len: u16, userdata: &[u8]) -> Self {
+        let userdata = userdata.to_vec();
+        self.actions.push(Action::Controller {
+            max_len,
+            controller_id: 0,
+            reason: 1,
+            userdata,
+            pause: false,
+            meter_id,
         });
         self
     }

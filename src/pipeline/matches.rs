@@ -89,6 +89,10 @@ pub fn arp_request() -> [MatchField; 2] {
     [arp(), MatchField::exact(Field::ArpOp, 1_u16)]
 }
 
+pub fn arp_reply() -> [MatchField; 2] {
+    [arp(), MatchField::exact(Field::ArpOp, 2_u16)]
+}
+
 pub fn arp_tpa(target: Ipv4Addr) -> MatchField {
     MatchField::exact(Field::ArpTpa, u32::from(target))
 }

@@ -141,6 +141,11 @@ impl datastore::Engine for Engine {
             tag: "invalid-value",
             message: fault.message,
         })?;
+        self.workshop.model.check_external(&rows).map_err(|fault| Refusal {
+            path: self.reader.external_path(&fault.at),
+            tag: if fault.in_use { "in-use" } else { "invalid-value" },
+            message: fault.message,
+        })?;
         self.workshop.model.check(&rows).map_err(|conflict| Refusal {
             path: self.reader.path(&conflict.claimer),
             tag: "in-use",

@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use std::net::Ipv4Addr;
+
 use ipnetwork::IpNetwork;
 
 use super::Engine;
 use super::difference::Difference;
 use super::key::Key;
 use super::plan::Plan;
+use super::recipes::FLOATING;
 use super::rendered::{Item, Output, flows_of};
 use crate::model::{Address, Interface, InterfaceId, Model};
 use crate::net::Dpid;
@@ -82,7 +85,9 @@ impl Engine {
         let model = self.model();
         let pods: BTreeSet<Text> =
             interfaces_of(model, dpid, owner.key()).into_iter().map(|id| id.pod).collect();
-        pods.iter().map(|pod| self.pod_path(pod)).collect()
+        let asked = floating_of(owner.key()).and_then(|address| model.floating_at(address));
+        let asked = asked.map(|at| self.reader().external_path(&at));
+        asked.into_iter().chain(pods.iter().map(|pod| self.pod_path(pod))).collect()
     }
 
     /// Everything an object causes, as things that are added: a pod, or something that is derived, such as an ELAN instance, a VPN
@@ -174,10 +179,23 @@ fn vpn_of(key: &Key) -> Option<&Text> {
     }
 }
 
+/// The floating address that an owner's key names.
+fn floating_of(key: &str) -> Option<Ipv4Addr> {
+    key.strip_prefix(FLOATING)?.parse().ok()
+}
+
 /// The interfaces behind the key of an owner: one by its name, those of an ELAN or a VPN, or all of a switch.
 fn interfaces_of(model: &Model, dpid: Dpid, key: &str) -> Vec<InterfaceId> {
     if let Some(interface) = model.interface_named(key) {
         return vec![interface.id.clone()];
+    }
+    if let Some(address) = floating_of(key) {
+        return model
+            .floating(address)
+            .and_then(Result::ok)
+            .map(|found| found.interface)
+            .into_iter()
+            .collect();
     }
     if let Some(elan) = model.elan(key) {
         return elan.interfaces.keys().cloned().collect();

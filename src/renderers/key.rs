@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use crate::model::{Chunk, InterfaceId, Model, SHARES, Touched, share_of};
 use crate::net::{Dpid, OfPort};
@@ -21,6 +21,14 @@ pub enum Key {
     Gateway(Text, IpAddr),
     /// The way to the prefix of a switch, on one share of the switches of a VPN.
     Prefix(Text, Dpid, u8),
+    /// An address outside that leads to an interface.
+    Floating(Ipv4Addr),
+    /// An external network on a switch that has addresses of it.
+    External(Text, Dpid),
+    /// Somebody on an external network.
+    Neighbour(Text, Ipv4Addr),
+    /// By uid.
+    Service(Text),
     /// From one switch to another.
     Tunnel(Dpid, Dpid),
     /// The links between all nodes.
@@ -42,6 +50,12 @@ impl fmt::Display for Key {
             Key::Chunk(chunk) => write!(f, "chunk {} of elan {} on {}", chunk.number, chunk.elan, chunk.dpid),
             Key::Gateway(vpn, address) => write!(f, "gateway {address} of vpn {vpn}"),
             Key::Prefix(vpn, to, share) => write!(f, "prefix of {to} in vpn {vpn}, share {share}"),
+            Key::Floating(address) => write!(f, "floating address {address}"),
+            Key::External(network, dpid) => write!(f, "external network {network} on {dpid}"),
+            Key::Neighbour(network, address) => {
+                write!(f, "neighbour {address} on external network {network}")
+            }
+            Key::Service(uid) => write!(f, "service {uid}"),
             Key::Tunnel(from, to) => write!(f, "tunnel from {from} to {to}"),
             Key::Underlay => f.write_str("links between nodes"),
             Key::PortNumber(node_id, number) => write!(f, "port {number} of {node_id}"),
@@ -75,6 +89,11 @@ pub(super) fn nodes_touched(touched: &Touched, model: &Model, keys: &mut Vec<Key
         keys.extend(model.vpns_on(*dpid).map(|vpn| Key::VpnOnSwitch(vpn.clone(), *dpid)));
         keys.extend(model.interfaces_on(*dpid).into_iter().flatten().cloned().map(Key::Interface));
     }
+}
+
+/// Every floating address that may lead elsewhere.
+pub(super) fn floating_touched(touched: &Touched, keys: &mut Vec<Key>) {
+    keys.extend(touched.floating.iter().copied().map(Key::Floating));
 }
 
 /// Every touched interface.

@@ -16,7 +16,7 @@
 //! | arp       | 43, 81                 | interface, gateway, prefix             |
 //! | nd        | 45, 82                 | interface, gateway, prefix             |
 //! | dhcp      | 60                     | interface                              |
-//! | nat       | 26, 44, 46, 47         | interface, switch                      |
+//! | nat       | 25 to 28, 44, 46, 47   | interface, switch, floating address    |
 
 mod antispoof;
 mod arp;
@@ -106,5 +106,7 @@ fn deriving(schema: &Schema) -> Vec<Box<dyn Renderer>> {
         Box::new(elan::ElanMembers::new(schema)),
         Box::new(vpn::Prefixes::new(schema)),
         Box::new(vpn::Routes::new(schema)),
+        Box::new(coe::ServiceAddresses::new(schema)),
+        Box::new(nat::FloatingStates::new(schema)),
     ]
 }

@@ -9,8 +9,9 @@ use super::difference::Changes;
 use super::workshop::Workshop;
 use crate::datastore::Store;
 use crate::model::{
-    AllocationPool, Allocator, Beyond, Bridge, InterfaceId, K8sNode, Lease, Network, NetworkType, Pod,
-    PodInterface, Pool, Port, PortId, Reason, Row, SourceNat,
+    AllocationPool, Allocator, Beyond, Bridge, Endpoints, Exposed, ExternalNetwork, FloatingRouter,
+    InterfaceId, K8sNode, Lease, Mapping, Network, NetworkType, Pod, PodInterface, Pool, Port, PortId,
+    Reason, Row, SourceNat,
 };
 use crate::net::{Dpid, MacAddr, OfPort, UnderlayMtu};
 use crate::pipeline::{Delta, Held, SwitchTables};
@@ -162,6 +163,11 @@ fn describe(row: &Row) -> (String, bool) {
         Row::ElanInstance(key, row) => (format!("elan {key}"), row.is_none()),
         Row::VpnInstance(key, row) => (format!("vpn {key}"), row.is_none()),
         Row::SourceNat(row) => ("source nat".to_owned(), row.is_none()),
+        Row::ExternalNetwork(key, row) => (format!("external network {key}"), row.is_none()),
+        Row::FloatingRouter(key, row) => (format!("router {key}"), row.is_none()),
+        Row::Neighbour(network, address, mac) => (format!("neighbour {network} {address}"), mac.is_none()),
+        Row::Exposed(key, row) => (format!("service {key}"), row.is_none()),
+        Row::Endpoints(key, row) => (format!("endpoints {key}"), row.is_none()),
     }
 }
 
@@ -288,6 +294,60 @@ pub fn node_port(node: u64, ofport: u32) -> Row {
 pub fn translated(sources: &[(u64, &str)]) -> Row {
     let source = |(node, source): &(u64, &str)| (IpAddr::V4(host(*node)), source.parse().unwrap());
     Row::SourceNat(Some(SourceNat { sources: sources.iter().map(source).collect() }))
+}
+
+/// An external network on the physical network `physnet`: 203.0.113.0/24 with gateway .1, .5 to .20 granted.
+pub fn external(id: &str, vlan: Option<u16>) -> Row {
+    let address = |last| Ipv4Addr::new(203, 0, 113, last);
+    let network = ExternalNetwork {
+        kind: None,
+        physical: Some("physnet".into()),
+        vlan,
+        subnet: Some("203.0.113.0/24".parse().unwrap()),
+        gateway: Some(address(1)),
+        granted: vec![address(5)..=address(20)],
+    };
+    Row::ExternalNetwork(id.into(), Some(network))
+}
+
+/// Floating addresses as they are written by hand: external, port, internal.
+pub fn floating(router: &str, network: &str, mappings: &[(&str, &str, &str)]) -> Row {
+    let mapping = |(external, port, internal): &(&str, &str, &str)| Mapping {
+        external: external.parse().unwrap(),
+        port: (*port).into(),
+        internal: internal.parse().unwrap(),
+    };
+    let mappings = mappings.iter().map(mapping).collect();
+    let row = FloatingRouter { network: Some(network.into()), mappings, faults: Vec::new() };
+    Row::FloatingRouter(router.into(), Some(row))
+}
+
+/// Somebody on an external network; the MAC ends in the last octet of the address.
+pub fn neighbour(network: &str, address: &str, there: bool) -> Row {
+    let address: Ipv4Addr = address.parse().unwrap();
+    let mac = there.then(|| MacAddr([0x0e, 0, 0, 0, 0, address.octets()[3]]));
+    Row::Neighbour(network.into(), address, mac)
+}
+
+/// A service with addresses outside and these pods, by uid.
+pub fn exposed(uid: &str, namespace: &str, addresses: &[&str], pods: &[&str]) -> Row {
+    let row = Exposed {
+        name: Some(uid.into()),
+        namespace: Some(namespace.into()),
+        addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+        pods: pods.iter().map(|uid| (*uid).into()).collect(),
+    };
+    Row::Exposed(uid.into(), Some(row))
+}
+
+/// The endpoints of the service of that name.
+pub fn endpoints(uid: &str, namespace: &str, addresses: &[&str]) -> Row {
+    let row = Endpoints {
+        name: Some(uid.into()),
+        namespace: Some(namespace.into()),
+        addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+    };
+    Row::Endpoints(uid.into(), Some(row))
 }
 
 /// The same pod on a network of this kind.

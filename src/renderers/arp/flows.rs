@@ -4,9 +4,11 @@ use std::net::Ipv4Addr;
 
 use ipnetwork::Ipv4Network;
 
+use super::super::recipes::{NEIGHBOUR, through_uplink};
+use crate::model::Floating;
 use crate::net::{ElanTag, LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{answer_arp, answer_arp_for_any, egress_to_sender, resubmit};
-use crate::pipeline::matches::{arp_request, arp_tpa, arp_tpa_in, elan_tag, lport, vpn_id};
+use crate::pipeline::matches::{arp_reply, arp_request, arp_tpa, arp_tpa_in, elan_tag, lport, vpn_id};
 use crate::pipeline::{ARP_CHECK, ARP_RESPONDER, EGRESS_DISPATCHER, ELAN_BASE, Flow, Owner, owners};
 
 /// The only flow of table 43 beside its miss.
@@ -105,6 +107,26 @@ pub(super) fn answer_node(vpn: VpnId, gateway: MacAddr, owner: &Owned) -> Flow {
         .then(answer_arp_for_any(gateway))
         .then([egress_to_sender(), resubmit(EGRESS_DISPATCHER)])
         .owned_by(owner)
+}
+
+/// Bytes of an ARP message of Ethernet and IPv4 that reach the controller: all of them (RFC 826).
+const MESSAGE: u16 = 64;
+
+/// On an external network: the switch answers for a floating address. Who asks, and who answers it, is told to the
+/// controller, which asks for neighbours in its name.
+pub(super) fn floating(floating: &Floating, owner: &Owned) -> [Flow; 2] {
+    let meter = floating.uplink.lport.0;
+    let about = || {
+        let draft = Flow::table(ARP_RESPONDER).priority(ROUTED).tagged(tag(floating.external));
+        draft.matching([vpn_id(floating.outside), arp_tpa(floating.external)])
+    };
+    let asked = about()
+        .matching(arp_request())
+        .copy_metered(meter, MESSAGE, NEIGHBOUR)
+        .then(answer_arp(floating.mac(), floating.external))
+        .then(through_uplink(&floating.uplink));
+    let answered = about().matching(arp_reply()).punt_metered(meter, MESSAGE, NEIGHBOUR);
+    [asked.owned_by(owner), answered.owned_by(owner)]
 }
 
 /// 255 and the address as a number, as in netvirt; the lport is not part of it, since one flow serves all askers.

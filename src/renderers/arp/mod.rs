@@ -12,7 +12,8 @@ use std::net::IpAddr;
 
 use ipnetwork::IpNetwork;
 
-use super::key::answers_touched;
+use super::key::{answers_touched, floating_touched};
+use super::recipes::floating_owner;
 use super::{Key, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, NODE_VPN, Touched, gateway_mac};
 use crate::pipeline::Owner;
@@ -27,6 +28,7 @@ impl Renderer for Arp {
 
     fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
         answers_touched(touched, model, keys);
+        floating_touched(touched, keys);
     }
 
     fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
@@ -53,6 +55,12 @@ impl Renderer for Arp {
                 if let Some(tag) = elan.filter(|elan| elan.segment().is_physical()).and_then(|elan| elan.tag)
                 {
                     out.flow(*dpid, flows::on_the_wire(tag, &Owner::new(name)));
+                }
+            }
+            Key::Floating(address) => {
+                let Some(Ok(floating)) = model.floating(*address) else { return };
+                for flow in flows::floating(&floating, &floating_owner(*address)) {
+                    out.flow(floating.attachment.dpid, flow);
                 }
             }
             Key::Switch(dpid) if model.switch(*dpid).is_some() => {

@@ -5,12 +5,15 @@
 //! | node, namespace | `elan-instance`, `elan-tag-name-map`, `elan-state`                                        |
 //! | namespace       | `vpn-instance`, `vpn-instance-to-vpn-id`, `vpn-id-to-vpn-instance`, `vpn-instance-op-data` |
 //! | pod interface   | ietf `interface`, `elan-interface`, `vpn-interface`, `pod-identifier`, its status         |
+//! | service         | `floating-ip-info` of its pods, where it has addresses outside                            |
 //! | pod             | its status while it has no interface                                                      |
 
 mod derive;
+mod floating;
 mod names;
 mod status;
 
+pub use floating::ServiceAddresses;
 use names::Names;
 
 use super::key::{touched_interfaces, underlay_neighbours};

@@ -1,12 +1,14 @@
 //! Tables 0, 17 and 220.
 
-use crate::model::{Identity, Interface, Model, NODE_VPN, Uplink};
+use crate::model::{Floating, Identity, Interface, Model, NODE_VPN, Uplink};
 use crate::net::{ElanTag, LportTag, OfPort, VpnId};
 use crate::pipeline::actions::{output, pop_vlan};
-use crate::pipeline::matches::{egress_lport, in_port, lport, service_index, tagged, untagged, vlan};
+use crate::pipeline::matches::{
+    arp, arp_tpa, egress_lport, eth_dst, in_port, lport, service_index, tagged, untagged, vlan,
+};
 use crate::pipeline::{
-    ANTISPOOF_MAC, ARP_CHECK, DHCP, EGRESS_DISPATCHER, ELAN_DMAC, Flow, INTERNAL_TUNNEL, IPV6,
-    L3_GATEWAY_MAC, LPORT_DISPATCHER, LPORT_INGRESS, Metadata, Meter, Owner, owners,
+    ANTISPOOF_MAC, ARP_CHECK, ARP_RESPONDER, DHCP, EGRESS_DISPATCHER, ELAN_DMAC, Flow, INTERNAL_TUNNEL, IPV6,
+    L3_GATEWAY_MAC, LPORT_DISPATCHER, LPORT_INGRESS, Metadata, Meter, Owner, PDNAT, owners,
 };
 
 /// Pod ports in table 0. Source: netvirt, VLAN ingress.
@@ -17,6 +19,9 @@ const TAGGED: u16 = 3;
 const TUNNEL_PORT: u16 = 5;
 /// Ports to physical networks: the same.
 const PHYSICAL_PORT: u16 = 5;
+/// For floating addresses: beats [`PHYSICAL_PORT`], which is for an ELAN on the same wire.
+const FLOATING: u16 = 6;
+const FLOATING_ARP: u16 = 7;
 /// All services of the dispatcher: their matches never overlap.
 pub(super) const SERVICE: u16 = 10;
 /// The default egress service; an egress policy in front of it comes at 6. Source: genius, service index 9.
@@ -133,6 +138,32 @@ pub(super) fn from_outside(elan: ElanTag, uplink: &Uplink, owner: &Owned) -> Flo
     flow.write_metadata(Metadata::new().lport(uplink.lport).elan(elan).split_horizon(true))
         .goto(ELAN_DMAC)
         .owned_by(owner)
+}
+
+/// Packets a second that reach the controller from one port to a physical network: who is there, and who is looked for.
+const OUTSIDE_RATE: u32 = 50;
+const OUTSIDE_BURST: u32 = 100;
+
+/// One meter a port to a physical network. Its number is the lport tag.
+pub(super) fn outside_punts(port: LportTag, owner: &Owned) -> Meter {
+    Meter::packets_per_second(port.0, OUTSIDE_RATE, OUTSIDE_BURST, owner)
+}
+
+/// What comes in for a floating address, by its MAC address, and ARP about it. Whose VLAN it is besides does not matter.
+pub(super) fn for_floating(floating: &Floating, owner: &Owned) -> [Flow; 2] {
+    let Uplink { lport, ofport, vlan: id } = floating.uplink;
+    let draft = |priority| {
+        let draft = Flow::table(LPORT_INGRESS).priority(priority).matching([in_port(ofport)]);
+        let draft = match id {
+            Some(id) => draft.matching([vlan(id)]).then([pop_vlan()]),
+            None => draft.matching([untagged()]),
+        };
+        let place = Metadata::new().lport(lport).elan(NO_ELAN).vpn(floating.outside);
+        draft.write_metadata(place.split_horizon(true))
+    };
+    let frames = draft(FLOATING).matching([eth_dst(floating.mac())]).goto(PDNAT);
+    let asked = draft(FLOATING_ARP).matching([arp(), arp_tpa(floating.external)]).goto(ARP_RESPONDER);
+    [frames.owned_by(owner), asked.owned_by(owner)]
 }
 
 /// The services of [`dispatch`] by priority.

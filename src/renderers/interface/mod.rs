@@ -3,7 +3,7 @@
 //! ```text
 //! in_port ─► 0 lport ─► 208 anti-spoofing ─► 17 dispatcher ─► dhcp 60 · l3vpn 19 · elan 43        reg6 ─► 220 ─► output
 //!            ├ tunnel port ─► 36
-//!            ├ port to a physical network, by VLAN ─► 51
+//!            ├ port to a physical network, by VLAN ─► 51; for a floating address ─► 25, 81
 //!            └ the node's own port ─► 17
 //! ```
 //! Tables 0, 17 and 220; derived: `interfaces-state`, the services of table 17, the switches' inventory.
@@ -34,6 +34,7 @@ impl Renderer for Interfaces {
         touched_interfaces(touched, keys);
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
         super::key::underlay_neighbours(touched, model, keys);
+        super::key::floating_touched(touched, keys);
         for vpn in &touched.vpns {
             super::key::interfaces_of_vpn(vpn, model, keys);
         }
@@ -80,6 +81,14 @@ impl Renderer for Interfaces {
                 for (network, lport, ofport) in model.uplinks(*dpid) {
                     let owner = Owner::new(format!("physical network {network} {dpid}"));
                     out.flow(*dpid, flows::egress(lport, ofport, &owner));
+                    out.meter(*dpid, flows::outside_punts(lport, &owner));
+                }
+            }
+            Key::Floating(address) => {
+                let Some(Ok(floating)) = model.floating(*address) else { return };
+                let dpid = floating.attachment.dpid;
+                for flow in flows::for_floating(&floating, &super::recipes::floating_owner(*address)) {
+                    out.flow(dpid, flow);
                 }
             }
             Key::ElanOnSwitch(name, dpid) => {

@@ -1,17 +1,26 @@
-//! What pods send outside: their node's source address, by connection tracking. Tables 26, 44, 46 and 47.
+//! What pods send outside: with an address of their own there, or their node's source address, by connection tracking. Tables 25 to 28, 44, 46 and 47.
 //!
 //! ```text
 //! 21 no route ─► 26 a pod of this node ─► ct ─► 46 new: ct(commit, source) ─► 47 ─► 220 the node's own port
 //! 21 to the source address ─► 44 ─► ct ─► 47 known ─► 21 in the VPN of nodes, to the pod
 //! ```
+//! Pods with a floating address are reached there, too; both ways are flows, and nothing is tracked:
+//! ```text
+//! 0 for its MAC ─► 25 address ─► 27 ─► 21 to the pod
+//! 21 no route ─► 26 address ─► 28 MAC ─► 21 in the VPN of the external network
+//! ```
 //! One zone and one source address serve all VPNs of a switch: the way back is that of the node to its pods, so a pod
 //! gets outside if its node reaches it.
 
+mod derive;
+mod floating;
 mod flows;
+
+pub use derive::FloatingStates;
 
 use std::net::IpAddr;
 
-use super::key::{nodes_touched, touched_interfaces};
+use super::key::{floating_touched, nodes_touched, touched_interfaces};
 use super::{Key, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
 use crate::pipeline::Owner;
@@ -27,6 +36,7 @@ impl Renderer for Nat {
     fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
         touched_interfaces(touched, keys);
         nodes_touched(touched, model, keys);
+        floating_touched(touched, keys);
         for vpn in &touched.vpns {
             super::key::interfaces_of_vpn(vpn, model, keys);
         }
@@ -42,6 +52,12 @@ impl Renderer for Nat {
                 };
                 for flow in flows::of_switch(source, lport, port.mac, &Owner::new("source nat")) {
                     out.flow(*dpid, flow);
+                }
+            }
+            Key::Floating(address) => {
+                let Some(Ok(found)) = model.floating(*address) else { return };
+                for flow in floating::flows(&found) {
+                    out.flow(found.attachment.dpid, flow);
                 }
             }
             _ => {}

@@ -11,6 +11,7 @@ use rand::{Rng, SeedableRng};
 
 use super::super::testing::*;
 use super::ovs::{Control, Ovs};
+use crate::model::floating_mac;
 use crate::net::MacAddr;
 use crate::pipeline::evaluate::{Cause, Outcome, Packet, Tables, evaluate};
 use crate::pipeline::{Flow, FlowSet, SwitchTables, golden};
@@ -18,6 +19,11 @@ use crate::pipeline::{Flow, FlowSet, SwitchTables, golden};
 /// Packets a switch; there are two.
 const PACKETS: usize = 6_000;
 const TUNNEL: u32 = 1;
+/// The port to the physical network, and what is called outside there.
+const UPLINK: u32 = 18;
+const OUTSIDE: &str = "net";
+/// Floating addresses.
+const FLOATING: [[u8; 4]; 4] = [[203, 0, 113, 10], [203, 0, 113, 15], [203, 0, 113, 20], [203, 0, 113, 25]];
 /// Tables around connection tracking: what state a packet comes back with no trace knows. Packets prove them (csit).
 const TRACKING: [u8; 4] = [26, 44, 46, 47];
 
@@ -91,6 +97,19 @@ fn world() -> World {
     // Of node 1's ELAN by its host, but plugged in on the other switch.
     world.put([pod_with("far", "blue", 1, &["10.11.1.90", "fd00:1::90"]), port(2, "blue:far", 16)]);
     world.put([lease("blue:p12", Some("10.11.1.200"))]);
+    // On each node two pods have an address outside.
+    world.put([external(OUTSIDE, None), uplink(1, "physnet", UPLINK), uplink(2, "physnet", UPLINK)]);
+    world.put([neighbour(OUTSIDE, "203.0.113.1", true), neighbour(OUTSIDE, "203.0.113.9", true)]);
+    for node in 1..=2 {
+        let of = |number: u64| {
+            let external = format!("203.0.113.{}", 10 * node + number);
+            (external, format!("10.11.{node}.{}", 10 + number))
+        };
+        let [(blue, inside), (green, inside_green)] = [of(0), of(5)];
+        let ports = [format!("blue:p{node}0"), format!("green:p{node}5")];
+        let mappings = [(&*blue, &*ports[0], &*inside), (&*green, &*ports[1], &*inside_green)];
+        world.put([floating(&format!("r{node}"), OUTSIDE, &mappings)]);
+    }
     world
 }
 
@@ -143,6 +162,13 @@ impl Facts {
             facts.vnis.extend(vpn.l3_vni.map(|vni| u128::from(vni.0)));
             facts.vnis.extend(model.elan(&identity.elan).unwrap().vni.map(|vni| u128::from(vni.0)));
         }
+        for address in FLOATING.map(Ipv4Addr::from) {
+            facts.macs.push(floating_mac(address).to_u64().into());
+            facts.addresses.push(address.to_bits().into());
+        }
+        let outside = [[203, 0, 113, 9], [203, 0, 113, 77], [198, 51, 100, 2]].map(Ipv4Addr::from);
+        facts.addresses.extend(outside.map(|address| u128::from(address.to_bits())));
+        facts.ports.push(UPLINK);
         facts.ports.sort_unstable();
         facts
     }
@@ -179,6 +205,15 @@ impl Facts {
         }
         if random.random_bool(0.85) {
             self.tell_the_truth(&mut packet, random);
+        }
+        if packet.get(Field::InPort) == u128::from(UPLINK) && random.random_bool(0.7) {
+            let address = Ipv4Addr::from(*FLOATING.choose(random).unwrap());
+            packet.set(Field::EthDst, floating_mac(address).to_u64().into());
+            for field in [Field::Ipv4Dst, Field::ArpTpa] {
+                if packet.has(field) {
+                    packet.set(field, address.to_bits().into());
+                }
+            }
         }
         packet
     }
@@ -379,6 +414,12 @@ fn traced(packet: &Packet, trace: &str, ports: &Ports) -> Way {
                 at.set(Field::VlanTci, 0x1000 | number("vid") | number("pcp") << 13);
             }
             "pop_vlan" => at.set(Field::VlanTci, 0),
+            // A copy for the controller, metered on its own.
+            "clone" | "sample" if inside.contains("userspace(") => {
+                let (_, length) = inside.split_once("max_len=").unwrap();
+                let length = length.split(')').next().unwrap();
+                leaves.push(Leaves::Controller { max_len: length.parse().unwrap() });
+            }
             "clone" | "tnl_push" => {
                 let after = |text: &str| {
                     let (_, rest) = inside.split_once(text).unwrap_or_else(|| panic!("no {text} in {trace}"));

@@ -11,7 +11,7 @@ use super::super::rendered::AtPlace;
 use super::super::testing::*;
 use crate::model::{
     Bridge, ElanInstance, HandMade, Model, NODE_LPORT_KEY, NetworkType, POOL_VNIS, Pool, Port, Row,
-    VpnInstance, WantedAddress, WantedRoute, uplink_lport_key,
+    VpnInstance, WantedAddress, WantedRoute, external_vpn_key, uplink_lport_key,
 };
 use crate::net::{Dpid, OfPort, UnderlayMtu, Vni, VpnId};
 use crate::pipeline::{Action, FIB, Metadata, SwitchTables, golden};
@@ -108,7 +108,7 @@ fn any_row() -> impl Strategy<Value = Row> {
             Some("fd00::10/124"),
         ][..],
     );
-    let external = prop::option::weighted(0.2, node());
+    let other_node = prop::option::weighted(0.2, node());
     let gateway = prop::sample::select(&[None, Some("10.0.0.1"), Some("10.0.0.254")][..]);
     let network = prop::sample::select(&["blue", "red", "192.168.56.11:blue"][..]);
     prop_oneof![
@@ -116,7 +116,7 @@ fn any_row() -> impl Strategy<Value = Row> {
         2 => name().prop_map(no_pod),
         6 => any_port(),
         2 => (node(), namespace(), name()).prop_map(|(node, ns, name)| no_port(node, &format!("{ns}:{name}"))),
-        3 => (node(), cidr, external).prop_map(|(node, cidr, external)| {
+        3 => (node(), cidr, other_node).prop_map(|(node, cidr, external)| {
             let Row::K8sNode(uid, Some(mut row)) = k8s_node(node, cidr) else { unreachable!() };
             row.external = external.map(|other| IpAddr::V4(host(other)));
             Row::K8sNode(uid, Some(row))
@@ -138,6 +138,7 @@ fn any_row() -> impl Strategy<Value = Row> {
         1 => node().prop_map(|node| without(&node_port(node, 7))),
         1 => node().prop_map(|node| translated(&[(node, "203.0.113.5")])),
         1 => Just(Row::SourceNat(None)),
+        4 => any_external(),
         1 => (node(), 1_u32..3).prop_map(|(node, ofport)| {
             let [_, Row::Port(id, Some(port))] = switch(node) else { unreachable!() };
             Row::Port(id, Some(Port { ofport: OfPort(ofport), ..port }))
@@ -239,6 +240,47 @@ fn any_instance() -> impl Strategy<Value = Row> {
     prop_oneof![elan, vpn]
 }
 
+/// Networks on one wire, one of them tagged.
+const EXTERNAL: [&str; 2] = ["net-1", "net-2"];
+
+/// External networks, who is there, and who has addresses of them: by hand, and as services.
+fn any_external() -> impl Strategy<Value = Row> {
+    let id = || prop::sample::select(&EXTERNAL[..]);
+    let address = || prop::sample::select(&["203.0.113.1", "203.0.113.7", "203.0.113.8", "203.0.113.30"][..]);
+    let port = prop::sample::select(&["blue:p1", "blue:p2", "red:p1", "hand-1"][..]);
+    let internal = prop::sample::select(&["10.0.0.10", "10.0.0.11"][..]);
+    let mapping = (address(), port, internal);
+    let mappings = prop::collection::vec(mapping, 0..3);
+    let router = prop::sample::select(&["r1", "r2"][..]);
+    let network = (id(), prop::option::of(Just(7)), any::<bool>(), any::<[bool; 2]>()).prop_map(
+        |(id, vlan, granted, [one, two])| {
+            let Row::ExternalNetwork(id, Some(mut row)) = external(id, vlan) else { unreachable!() };
+            if !granted {
+                row.granted.clear();
+            }
+            Row::ExternalNetwork(id, (one || two).then_some(row))
+        },
+    );
+    let router = (router, id(), mappings, any::<bool>()).prop_map(|(router, id, mappings, named)| {
+        let Row::FloatingRouter(router, Some(mut row)) = floating(router, id, &mappings) else {
+            unreachable!()
+        };
+        row.network = row.network.filter(|_| named);
+        Row::FloatingRouter(router, Some(row))
+    });
+    let gone = prop::sample::select(&["r1", "r2"][..]).prop_map(|id| Row::FloatingRouter(id.into(), None));
+    let met = (id(), address(), any::<bool>()).prop_map(|(id, address, there)| neighbour(id, address, there));
+    let addresses = prop::sample::subsequence(&["203.0.113.7", "203.0.113.8"][..], 0..=2);
+    let pods = prop::sample::subsequence(&NAMES[..], 0..=2);
+    let service = (namespace(), addresses, pods, any::<bool>()).prop_map(|(ns, addresses, pods, there)| {
+        let Row::Exposed(uid, row) = exposed("web", ns, &addresses, &pods) else { unreachable!() };
+        Row::Exposed(uid, row.filter(|row| there && !row.addresses.is_empty()))
+    });
+    let behind = prop::sample::subsequence(&["10.0.0.10", "10.0.0.11", "10.0.0.12"][..], 0..=2);
+    let behind = (namespace(), behind).prop_map(|(ns, addresses)| endpoints("web", ns, &addresses));
+    prop_oneof![2 => network, 3 => router, 1 => gone, 1 => met, 2 => service, 1 => behind]
+}
+
 /// Commits of a few rows each, after three switches came up.
 pub(super) fn any_history() -> impl Strategy<Value = Vec<Vec<Row>>> {
     let commits = prop::collection::vec(prop::collection::vec(any_row(), 1..4), 1..25);
@@ -264,6 +306,11 @@ fn ids_in_use(model: &Model) -> BTreeMap<(Pool, String), u32> {
         let Some(vpn) = model.vpn(name) else { continue };
         ids.insert((Pool::Vpn, name.to_owned()), vpn.id.unwrap().0);
         ids.insert((Pool::Vni, format!("l3 {name}")), vpn.l3_vni.unwrap().0);
+    }
+    for id in EXTERNAL {
+        if let Some(vpn) = model.external_vpn(id) {
+            ids.insert((Pool::Vpn, external_vpn_key(id).to_string()), vpn.0);
+        }
     }
     // A number that was asked for by hand is none of the pool.
     ids.retain(|(pool, _), id| *pool != Pool::Vni || POOL_VNIS.contains(id));
@@ -482,5 +529,10 @@ fn without(row: &Row) -> Row {
         Row::ElanInstance(key, _) => Row::ElanInstance(key.clone(), None),
         Row::VpnInstance(key, _) => Row::VpnInstance(key.clone(), None),
         Row::SourceNat(_) => Row::SourceNat(None),
+        Row::ExternalNetwork(key, _) => Row::ExternalNetwork(key.clone(), None),
+        Row::FloatingRouter(key, _) => Row::FloatingRouter(key.clone(), None),
+        Row::Neighbour(network, address, _) => Row::Neighbour(network.clone(), *address, None),
+        Row::Exposed(key, _) => Row::Exposed(key.clone(), None),
+        Row::Endpoints(key, _) => Row::Endpoints(key.clone(), None),
     }
 }

@@ -5,6 +5,7 @@ mod changes;
 mod derived;
 mod differential;
 mod extra_routes;
+mod floating;
 mod laws;
 mod mini;
 mod north_south;
@@ -46,6 +47,11 @@ fn node_with_its_own_port() {
 fn source_nat() {
     let world = two_pods().on_two_nodes().with([node_port(1, 7), node_port(2, 7)]);
     assert_golden("source-nat", &world.with([translated(&[(1, "203.0.113.5")])]), &[1, 2]);
+}
+
+#[test]
+fn floating_addresses() {
+    assert_golden("floating", &floating::two_floating(), &[1, 2]);
 }
 
 #[test]

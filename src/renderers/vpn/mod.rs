@@ -14,13 +14,14 @@
 mod derive;
 mod flows;
 mod node;
+mod outside;
 mod routes;
 
 pub use derive::Prefixes;
 pub use routes::Routes;
 
 use super::key::{
-    gateways_of_vpn, interfaces_of_vpn, nodes_touched, outsiders_of_vpn, prefixes_reached,
+    floating_touched, gateways_of_vpn, interfaces_of_vpn, nodes_touched, outsiders_of_vpn, prefixes_reached,
     touched_interfaces, vpns_respanned,
 };
 use super::{Key, Rendered, Renderer};
@@ -102,6 +103,11 @@ impl Renderer for Vpns {
             gateways_of_vpn(name, model, keys);
         }
         prefixes_reached(touched, model, keys);
+        floating_touched(touched, keys);
+        let external = touched.external.iter().cloned();
+        keys.extend(external.map(|(network, dpid)| Key::External(network, dpid)));
+        let neighbours = touched.neighbours.iter().cloned();
+        keys.extend(neighbours.map(|(network, address)| Key::Neighbour(network, address)));
     }
 
     fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
@@ -114,6 +120,9 @@ impl Renderer for Vpns {
                     node::to_node(name, id, *dpid, model, out);
                 }
             }
+            Key::Floating(address) => outside::floating(*address, model, out),
+            Key::External(network, dpid) => outside::network(network, *dpid, model, out),
+            Key::Neighbour(network, address) => outside::neighbour(network, *address, model, out),
             Key::Prefix(name, to, share) => self.prefix(name, *to, *share, model, out),
             Key::Gateway(name, address) if model.is_gateway(name, *address) => {
                 let Some(vpn) = model.vpn(name) else { return };

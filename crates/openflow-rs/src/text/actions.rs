@@ -88,6 +88,10 @@ impl fmt::Display for Action {
             }
             Action::Output { port: number, .. } => write!(f, "output:{number}"),
             Action::Group(group) => write!(f, "group:{group}"),
+            // A VLAN id with its bit is printed in decimal, as ovs-ofctl does.
+            Action::SetField(condition) if condition.field == Field::VlanVid => {
+                write!(f, "set_field:{}->vlan_vid", condition.value)
+            }
             Action::SetField(condition) => {
                 write!(f, "set_field:{}->{}", value(condition), set_name(condition.field))
             }

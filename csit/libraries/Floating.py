@@ -1,0 +1,167 @@
+"""Robot keywords for external networks: hosts that are no pods, floating addresses, and what the wire says of them."""
+
+import subprocess
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+from robot.libraries.BuiltIn import BuiltIn
+
+from lab import Outside, run, wait_until
+
+# Sends one ARP request (RFC 826) and counts the answers of a second.
+ASK = """
+import socket, sys, time
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0806))
+s.bind(("eth0", 0x0806))
+mac, target = s.getsockname()[4], socket.inet_aton(sys.argv[1])
+own = socket.inet_aton("203.0.113.9")
+s.send(b"\\xff" * 6 + mac + bytes.fromhex("08060001080006040001") + mac + own + bytes(6) + target)
+count, end = 0, time.monotonic() + 1
+while (left := end - time.monotonic()) > 0:
+    s.settimeout(left)
+    try:
+        frame = s.recv(100)
+    except TimeoutError:
+        break
+    count += frame[20:22] == b"\\0\\2" and frame[28:32] == target
+print(count)
+"""
+NETWORK = "0fbad80d-b0b4-4580-8d14-11fcaced2ac6"
+
+
+@library(scope="SUITE", auto_keywords=False)
+class Floating:
+    def __init__(self):
+        self.hosts = {}
+
+    @property
+    def coeus(self):
+        return BuiltIn().get_library_instance("CoeusLab")
+
+    # -- bodies
+
+    @keyword
+    def external_network_body(self, vlan, first="203.0.113.5", last="203.0.113.20", gateway="203.0.113.1"):
+        network = {
+            "id": NETWORK, "provider-network-type": "VLAN",
+            "coeus-external:physical-network": "physnet", "coeus-external:segmentation-id": int(vlan),
+            "coeus-external:subnet": "203.0.113.0/24", "coeus-external:gateway": gateway,
+            "coeus-external:granted": [{"first": first, "last": last}],
+        }
+        return {"odl-nat:networks": [network]}
+
+    @keyword
+    def external_network_id(self):
+        return NETWORK
+
+    @keyword
+    def floating_body(self, router, *mappings):
+        """Each mapping: external address, interface, internal address."""
+        ports = {}
+        for external, port, internal in zip(*[iter(mappings)] * 3):
+            ports.setdefault(port, []).append({"internal-ip": internal, "external-ip": external})
+        ports = [{"port-name": name, "internal-to-external-port-map": maps} for name, maps in ports.items()]
+        return {"odl-nat:router-ports": [{"router-id": router, "external-network-id": NETWORK, "ports": ports}]}
+
+    @keyword
+    def service_body(self, uid, name, namespace, addresses, *pods):
+        """A service with addresses outside (separated by commas); its pods by their names."""
+        uids = [self.coeus.pod_uid(f"{namespace}:{pod}") for pod in pods]
+        service = {"uid": uid, "name": name, "network-NS": namespace, "external-ip-address": addresses.split(",")}
+        if uids:
+            service["endpoints"] = uids
+        return {"service:services": [service]}
+
+    # -- hosts outside
+
+    @keyword
+    def add_host_outside(self, name, node, vlan, address, gateway=None):
+        """A host on the physical network of a node, which knows nothing of pods."""
+        host = Outside(self.coeus.lab, self.coeus.node(node), vlan, address)
+        if gateway:
+            run("ip", "-n", host.namespace, "route", "add", "default", "via", gateway)
+        self.hosts[name] = host.namespace
+
+    @keyword
+    def make_host_a_router(self, name, *addresses):
+        """It forwards, and has these addresses beside its own: what is behind it."""
+        self.inside(name, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1")
+        for address in addresses:
+            self.inside(name, "ip", "address", "add", address, "dev", "lo")
+        self.inside(name, "ip", "link", "set", "lo", "up")
+
+    def inside(self, host, *command, check=True):
+        return run("ip", "netns", "exec", self.hosts[host], *command, check=check)
+
+    def answers(self, host, address, *options):
+        out = self.inside(host, "ping", "-n", "-c", "3", "-i", "0.2", "-W", "1", *options, address, check=False)
+        logger.info(out)
+        return " 0 received" not in out and "received" in out
+
+    @keyword
+    def host_should_reach(self, host, address, timeout=20):
+        wait_until(f"{host} reaches {address}", lambda: self.answers(host, address), float(timeout))
+
+    @keyword
+    def host_should_not_reach(self, host, address):
+        if self.answers(host, address):
+            raise AssertionError(f"{host} reaches {address} and should not")
+
+    @keyword
+    def forget_neighbour(self, host, address):
+        self.inside(host, "ip", "neigh", "flush", "to", address, check=False)
+
+    @keyword
+    def neighbour_of(self, host, address):
+        """The MAC address that a host has for an address."""
+        out = self.inside(host, "ip", "neigh", "show", "to", address, check=False).split()
+        return out[out.index("lladdr") + 1] if "lladdr" in out else ""
+
+    @keyword
+    def who_answers(self, host, address):
+        """How many answers one ARP question gets: one of each node that feels asked."""
+        out = self.inside(host, "python3", "-c", ASK, address)
+        logger.info(out)
+        return int(out)
+
+    @keyword
+    def source_seen_by(self, host, pod, address, port=9999):
+        """A pod connects to a host over TCP; answers the address that the host saw."""
+        code = (
+            "import socket; s=socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); "
+            f"s.bind(('', {port})); s.listen(); s.settimeout(20); c, a = s.accept(); print(a[0])"
+        )
+        server = subprocess.Popen(
+            ["ip", "netns", "exec", self.hosts[host], "python3", "-c", code], stdout=subprocess.PIPE, text=True
+        )
+        try:
+            client = f"import socket,time; time.sleep(0.5); socket.create_connection(('{address}', {port}), 15)"
+            self.coeus.pods[pod].inside("timeout", "20", "python3", "-c", client, check=False)
+            return server.communicate(timeout=30)[0].strip()
+        finally:
+            server.kill()
+
+    @keyword
+    def bytes_to_pod(self, host, pod, address, size=1048576, port=8088):
+        """A host outside sends to a pod's floating address over TCP; answers how many bytes arrived."""
+        return self.carry(self.coeus.pods[pod].namespace, self.hosts[host], address, port, size)
+
+    @keyword
+    def bytes_to_host(self, pod, host, address, size=1048576, port=8089):
+        """The other way round."""
+        return self.carry(self.hosts[host], self.coeus.pods[pod].namespace, address, port, size)
+
+    def carry(self, server, client, address, port, size):
+        listener = subprocess.Popen(
+            ["ip", "netns", "exec", server, "sh", "-c", f"timeout 30 nc -l {port} | wc -c"],
+            stdout=subprocess.PIPE, text=True,
+        )
+        try:
+            subprocess.run(
+                ["ip", "netns", "exec", client, "sh", "-c",
+                 f"sleep 0.3; head -c {size} /dev/zero | timeout 20 nc -N -w 10 {address} {port}"],
+                timeout=40, check=False,
+            )
+            return int(listener.communicate(timeout=40)[0])
+        finally:
+            listener.kill()

@@ -1,0 +1,168 @@
+*** Settings ***
+Documentation       Addresses outside, on two nodes that share a physical network with hosts which know nothing of pods: written
+...                 by hand, and made of services ("Create Service" and "Delete Service"; TC2 and TC3).
+Resource            ../resources/coeus.resource
+Library             ../libraries/Floating.py
+Suite Setup         Start Two Nodes And Hosts
+Suite Teardown      Stop Lab
+
+*** Variables ***
+${NETWORKS}         ${CONFIG}/odl-nat:external-networks/networks
+${INFO}             ${CONFIG}/odl-nat:floating-ip-info
+${ROUTERS}          ${INFO}/router-ports
+${SERVICES}         ${CONFIG}/service:service-information/services
+${ADDRESSES}        ${OPERATIONAL}/coeus-external:floating-addresses
+${SERVICE}          eeaffffb-0000-4000-8000-8af8bfaacdd9
+
+*** Test Cases ***
+Nobody Is Outside Before He Has An Address There
+    Ping Should Pass    blue:p1    10.11.2.10    30
+    Host Should Not Reach    host    203.0.113.7
+    Ping Should Fail    blue:p1    203.0.113.9
+
+An Address That Nobody Granted Is Refused By Name
+    ${body}=    Floating Body    r1    203.0.113.99    blue:p1    10.11.1.10
+    ${answer}=    PUT On Session    coeus    ${ROUTERS}/r1    json=${body}    expected_status=400
+    Should Contain    ${answer.text}    203.0.113.99
+    Should Contain    ${answer.text}    blue:p1
+    Resource Should Not Exist    ${ROUTERS}/r1
+
+A Floating Address Leads In
+    Put Floating    r1    203.0.113.7    blue:p1    10.11.1.10
+    Resource Should Come To Say    ${ADDRESSES}/floating-address/203.0.113.7    desired    blue:p1
+    Host Should Reach    host    203.0.113.7
+    ${bytes}=    Bytes To Pod    host    blue:p1    203.0.113.7
+    Should Be Equal As Integers    ${bytes}    1048576
+
+And Out
+    Ping Should Pass    blue:p1    203.0.113.9
+    ${seen}=    Source Seen By    host    blue:p1    203.0.113.9
+    Should Be Equal    ${seen}    203.0.113.7
+    ${bytes}=    Bytes To Host    blue:p1    host    203.0.113.9
+    Should Be Equal As Integers    ${bytes}    1048576
+
+Behind The Gateway As Well
+    Ping Should Pass    blue:p1    198.51.100.2
+    ${seen}=    Source Seen By    gateway    blue:p1    198.51.100.2
+    Should Be Equal    ${seen}    203.0.113.7
+    Resource Should Say    ${OPERATIONAL}/coeus-external:neighbours    203.0.113.1    203.0.113.9
+
+Pods Of Another Namespace And Node Have Theirs
+    Put Floating    r2    203.0.113.8    red:r2    10.11.2.20
+    Host Should Reach    host    203.0.113.8
+    ${seen}=    Source Seen By    host    red:r2    203.0.113.9
+    Should Be Equal    ${seen}    203.0.113.8
+
+One Node Answers For Each
+    ${answers}=    Who Answers    host    203.0.113.7
+    Should Be Equal As Integers    ${answers}    1
+    ${answers}=    Who Answers    host    203.0.113.8
+    Should Be Equal As Integers    ${answers}    1
+
+Pods Reach Each Other's Addresses Outside
+    Ping Should Pass    blue:p1    203.0.113.8
+    Ping Should Pass    red:r2    203.0.113.7
+
+Inside Nothing Is Different
+    Ping Should Pass    blue:p1    10.11.2.10
+    Ping Should Fail    red:r2    10.11.1.10
+    Host Should Not Reach    host    10.11.1.10
+
+Who Has No Address Does Not Get Out
+    Ping Should Fail    blue:p2    203.0.113.9
+
+An Address Has One Owner
+    ${body}=    Floating Body    r3    203.0.113.7    blue:p2    10.11.2.10
+    ${answer}=    PUT On Session    coeus    ${ROUTERS}/r3    json=${body}    expected_status=409
+    Should Contain    ${answer.text}    blue:p1
+    Should Contain    ${answer.text}    r1
+
+An Address That Moves To Another Node Is Announced There
+    ${before}=    Neighbour Of    host    203.0.113.7
+    Put Floating    r1    203.0.113.7    blue:p2    10.11.2.10    200
+    Host Should Reach    host    203.0.113.7
+    ${bytes}=    Bytes To Pod    host    blue:p2    203.0.113.7
+    Should Be Equal As Integers    ${bytes}    1048576
+    ${after}=    Neighbour Of    host    203.0.113.7
+    Should Be Equal    ${before}    ${after}
+    ${answers}=    Who Answers    host    203.0.113.7
+    Should Be Equal As Integers    ${answers}    1
+    Ping Should Fail    blue:p1    203.0.113.9
+
+An Address That Is Taken Away Leads Nowhere
+    DELETE On Session    coeus    ${ROUTERS}/r1    expected_status=200
+    DELETE On Session    coeus    ${ROUTERS}/r2    expected_status=200
+    Wait Until Keyword Succeeds    10 s    300 ms    Host Should Not Reach    host    203.0.113.7
+    Ping Should Fail    blue:p2    203.0.113.9
+    FOR    ${node}    IN    1    2
+        ${left}=    Flows Naming    ${node}    203.0.113.
+        Should Be Empty    ${left}
+    END
+
+TC2 Attach A Pod To A Service
+    [Documentation]    The service has an address outside; the pod that is attached to it is reached there, and goes out by it.
+    ${body}=    Service Body    ${SERVICE}    web    blue    203.0.113.12
+    PUT On Session    coeus    ${SERVICES}/${SERVICE}    json=${body}    expected_status=201
+    Resource Should Not Say    ${INFO}    203.0.113.12
+    ${body}=    Service Body    ${SERVICE}    web    blue    203.0.113.12    p1
+    PUT On Session    coeus    ${SERVICES}/${SERVICE}    json=${body}    expected_status=200
+    Resource Should Say    ${INFO}    blue:p1    10.11.1.10    203.0.113.12
+    Host Should Reach    host    203.0.113.12
+    ${seen}=    Source Seen By    host    blue:p1    203.0.113.9
+    Should Be Equal    ${seen}    203.0.113.12
+    Table Should Name    1    25    203.0.113.12
+    Table Should Name    1    28    203.0.113.12
+
+TC3 Remove A Pod From A Service
+    ${body}=    Service Body    ${SERVICE}    web    blue    203.0.113.12
+    PUT On Session    coeus    ${SERVICES}/${SERVICE}    json=${body}    expected_status=200
+    Resource Should Not Say    ${INFO}    203.0.113.12
+    Wait Until Keyword Succeeds    10 s    300 ms    Host Should Not Reach    host    203.0.113.12
+    Ping Should Fail    blue:p1    203.0.113.9
+    ${left}=    Flows Naming    1    203.0.113.
+    Should Be Empty    ${left}
+
+A Pod That Goes Takes Its Entry Along
+    ${body}=    Service Body    ${SERVICE}    web    blue    203.0.113.12    p1
+    PUT On Session    coeus    ${SERVICES}/${SERVICE}    json=${body}    expected_status=200
+    Host Should Reach    host    203.0.113.12
+    Delete Pod    p1    blue
+    Resource Should Not Say    ${INFO}    203.0.113.12
+    Wait Until Keyword Succeeds    10 s    300 ms    Host Should Not Reach    host    203.0.113.12
+    DELETE On Session    coeus    ${SERVICES}/${SERVICE}    expected_status=200
+
+A Restart Sends Nothing
+    Put Floating    r2    203.0.113.8    red:r2    10.11.2.20
+    Host Should Reach    host    203.0.113.8
+    Stop Controller
+    Start Controller
+    Host Should Reach    host    203.0.113.8
+    Tables Should Be As From Scratch
+
+*** Keywords ***
+Start Two Nodes And Hosts
+    Start Lab And Session    2
+    Announce Node    1    10.11.1.0/24
+    Announce Node    2    10.11.2.0/24
+    Map Physical Network    1    physnet:br-phy
+    Map Physical Network    2    physnet:br-phy
+    Add Host Outside    gateway    1    300    203.0.113.1/24
+    Make Host A Router    gateway    198.51.100.2/32
+    Add Host Outside    host    2    300    203.0.113.9/24    203.0.113.1
+    ${body}=    External Network Body    300
+    ${id}=    External Network Id
+    PUT On Session    coeus    ${NETWORKS}/${id}    json=${body}    expected_status=201
+    Create And Plug Pod    p1    blue    1    10.11.1.10    10.11.1.1
+    Create And Plug Pod    p2    blue    2    10.11.2.10    10.11.2.1
+    Create And Plug Pod    r2    red    2    10.11.2.20    10.11.2.1
+
+Put Floating
+    [Arguments]    ${router}    ${external}    ${port}    ${internal}    ${expected}=201
+    ${body}=    Floating Body    ${router}    ${external}    ${port}    ${internal}
+    PUT On Session    coeus    ${ROUTERS}/${router}    json=${body}    expected_status=${expected}
+
+Table Should Name
+    [Arguments]    ${node}    ${table}    ${text}
+    ${lines}=    Flows Naming    ${node}    ${text}
+    ${found}=    Evaluate    [line for line in $lines if "table=${table}," in str(line) or "table=${table} " in str(line)]
+    Should Not Be Empty    ${found}

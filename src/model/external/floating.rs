@@ -1,0 +1,185 @@
+//! What becomes of one floating address, and what renderers ask of networks.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::super::apply::Model;
+use super::super::claims::Claim;
+use super::super::interface::{Attachment, InterfaceId};
+use super::super::status::Reason;
+use super::super::underlay::{Uplink, uplink_lport_key};
+use super::{ExternalNetwork, FaultPlace, Place, Wish};
+use crate::net::{Dpid, LportTag, MacAddr, VpnId};
+use crate::schema::Text;
+
+/// An address outside and where it leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Floating {
+    pub external: Ipv4Addr,
+    pub internal: Ipv4Addr,
+    pub interface: InterfaceId,
+    /// The name of the interface.
+    pub port: Text,
+    pub lport: LportTag,
+    /// The VPN of the interface.
+    pub vpn: VpnId,
+    pub attachment: Attachment,
+    pub network: Text,
+    /// The VPN that stands for the network.
+    pub outside: VpnId,
+    pub uplink: Uplink,
+}
+
+/// Why an address leads nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FloatingReason {
+    #[error("external network {0} does not exist: write it to /odl-nat:external-networks")]
+    NoNetwork(Text),
+    #[error("no external network grants it: add it to the granted ranges of one")]
+    Ungranted,
+    #[error("external network {0} does not grant it: its granted ranges do not hold it")]
+    UngrantedBy(Text),
+    #[error("interface {0} does not exist, or is plugged in nowhere")]
+    NoInterface(Text),
+    #[error("interface {port} has no address {internal}")]
+    NoAddress { port: Text, internal: Ipv4Addr },
+    #[error("interface {0} is in no VPN")]
+    NotRouted(Text),
+    #[error(
+        "interface {0} is on a physical network itself: its answers would not come by the switch's router"
+    )]
+    Physical(Text),
+    #[error("pool of VPN ids is used up")]
+    NoVpn,
+    #[error("external network {network}: {reason}")]
+    NoUplink { network: Text, reason: Reason },
+}
+
+/// The MAC address that a switch answers with for a floating address: `02:c0` and the address. It goes where the address
+/// goes. Gateways of VPNs have `02:c0:e5`, which begins no unicast address.
+pub fn floating_mac(address: Ipv4Addr) -> MacAddr {
+    let [a, b, c, d] = address.octets();
+    MacAddr([0x02, 0xc0, a, b, c, d])
+}
+
+impl Floating {
+    pub fn mac(&self) -> MacAddr {
+        floating_mac(self.external)
+    }
+
+    pub(super) fn place(&self) -> Place {
+        Place { interface: self.interface.clone(), network: self.network.clone(), dpid: self.attachment.dpid }
+    }
+}
+
+impl Model {
+    /// Where an address leads that somebody asks for; why nowhere.
+    pub fn floating(&self, address: Ipv4Addr) -> Option<Result<Floating, FloatingReason>> {
+        let wish = self.external.wishes.get(&address)?.first()?;
+        Some(self.resolve_floating(address, wish))
+    }
+
+    /// Who asks for an address first: the port and its address.
+    pub fn floating_wish(&self, address: Ipv4Addr) -> Option<(&Text, Ipv4Addr)> {
+        let wish = self.external.wishes.get(&address)?.first()?;
+        Some((&wish.port, wish.internal))
+    }
+
+    /// Where it is written that this address is asked for.
+    pub fn floating_at(&self, address: Ipv4Addr) -> Option<FaultPlace> {
+        let Wish { of_service, router, .. } = self.external.wishes.get(&address)?.first()?;
+        let router = router.clone();
+        Some(if *of_service { FaultPlace::Service(router) } else { FaultPlace::Router(router) })
+    }
+
+    fn resolve_floating(&self, external: Ipv4Addr, wish: &Wish) -> Result<Floating, FloatingReason> {
+        let network = match &wish.network {
+            Some(named) => named.clone(),
+            None => self.granting(external).ok_or(FloatingReason::Ungranted)?.clone(),
+        };
+        let row = self.external.networks.get(&network);
+        let row = row.ok_or_else(|| FloatingReason::NoNetwork(network.clone()))?;
+        if !row.grants(external) {
+            return Err(FloatingReason::UngrantedBy(network));
+        }
+        let port = wish.port.clone();
+        let owner = self.claims.owner(&Claim::Name(port.clone()));
+        let interface =
+            owner.and_then(|id| self.interface(id)).filter(|interface| interface.plugged().is_some());
+        let interface = interface.ok_or_else(|| FloatingReason::NoInterface(port.clone()))?;
+        let Some((identity, lport, attachment)) = interface.plugged() else {
+            return Err(FloatingReason::NoInterface(port));
+        };
+        if !interface.addresses.iter().any(|own| own.ip == IpAddr::V4(wish.internal)) {
+            return Err(FloatingReason::NoAddress { port, internal: wish.internal });
+        }
+        if identity.vpn.is_none() {
+            return Err(FloatingReason::NotRouted(port));
+        }
+        if self.elan(&identity.elan).is_some_and(|elan| elan.segment().is_physical()) {
+            return Err(FloatingReason::Physical(port));
+        }
+        let vpn = self.vpn_of(identity).and_then(|vpn| vpn.id).ok_or(FloatingReason::NoVpn)?;
+        let outside = *self.external.vpns.get(&network).ok_or(FloatingReason::NoVpn)?;
+        let uplink = self.external_uplink(row, attachment.dpid);
+        let uplink =
+            uplink.map_err(|reason| FloatingReason::NoUplink { network: network.clone(), reason })?;
+        Ok(Floating {
+            external,
+            internal: wish.internal,
+            interface: interface.id.clone(),
+            port,
+            lport,
+            vpn,
+            attachment: attachment.clone(),
+            network,
+            outside,
+            uplink,
+        })
+    }
+
+    /// The first network that may give out this address.
+    pub(super) fn granting(&self, address: Ipv4Addr) -> Option<&Text> {
+        self.external.networks.iter().find(|(_, network)| network.grants(address)).map(|(id, _)| id)
+    }
+
+    pub fn external_network(&self, id: &str) -> Option<&ExternalNetwork> {
+        self.external.networks.get(id)
+    }
+
+    /// The VPN that stands for an external network.
+    pub fn external_vpn(&self, id: &str) -> Option<VpnId> {
+        self.external.vpns.get(id).copied()
+    }
+
+    /// The way into an external network on a switch that has addresses of it.
+    pub fn external_way(&self, id: &Text, dpid: Dpid) -> Option<Uplink> {
+        self.external.spans.get(&(id.clone(), dpid))?;
+        self.external_uplink(self.external.networks.get(id)?, dpid).ok()
+    }
+
+    /// The switches that have addresses of an external network.
+    pub fn switches_of_external<'a>(&'a self, id: &'a Text) -> impl Iterator<Item = Dpid> + 'a {
+        let first = (id.clone(), Dpid(0));
+        let spans = self.external.spans.range(first..).map(|(span, _)| span);
+        spans.take_while(move |(network, _)| network == id).map(|(_, dpid)| *dpid)
+    }
+
+    /// The MAC address of somebody on an external network.
+    pub fn neighbour(&self, network: &Text, address: Ipv4Addr) -> Option<MacAddr> {
+        self.external.neighbours.get(&(network.clone(), address)).copied()
+    }
+
+    fn external_uplink(&self, network: &ExternalNetwork, dpid: Dpid) -> Result<Uplink, Reason> {
+        let has = |name: &Text| self.switch(dpid).is_some_and(|switch| switch.uplinks.contains_key(name));
+        if let Some(name) = network.physical.as_ref().filter(|name| !has(name)) {
+            return Err(Reason::NotThatNetwork(dpid, name.clone()));
+        }
+        let physical = self.physical_network(network.physical.as_ref(), dpid)?;
+        let lport = self.uplink_lports.get(&uplink_lport_key(&physical));
+        let ofport = self.switch(dpid).and_then(|switch| switch.uplinks.get(&physical));
+        match (lport, ofport) {
+            (Some(lport), Some(ofport)) => Ok(Uplink { lport: *lport, ofport: *ofport, vlan: network.vlan }),
+            _ => Err(Reason::PoolExhausted("logical port tags")),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! External networks, and addresses of them that lead to pods.
+//!
+//! ```text
+//! floating-ip-info, by hand ──┐
+//! services with addresses ────┴► wishes by address ─► the first one ─► interface, switch, port to the network
+//! ```
+//! An address leads to one interface: of several that ask for one, what was written by hand comes first, then by router and
+//! port. Where nothing is missing it is *placed* on the switch of its interface; all else follows from the places.
+
+mod check;
+mod floating;
+mod rows;
+mod services;
+
+pub use check::{FaultPlace, FloatingFault};
+pub use floating::{Floating, FloatingReason, floating_mac};
+pub use rows::{Endpoints, Exposed, ExternalNames, ExternalNetwork, FloatingRouter, Mapping, neighbour_key};
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use super::apply::{Model, Work, remove_from, replace};
+use super::ids::{Allocator, Pool};
+use super::interface::InterfaceId;
+use crate::net::{Dpid, MacAddr, VpnId};
+use crate::schema::Text;
+
+/// Everything that the model knows of external networks.
+#[derive(Debug, Default)]
+pub(super) struct External {
+    pub networks: BTreeMap<Text, ExternalNetwork>,
+    /// The VPN that stands for each network in the pipeline.
+    pub vpns: BTreeMap<Text, VpnId>,
+    pub routers: BTreeMap<Text, FloatingRouter>,
+    pub neighbours: BTreeMap<(Text, Ipv4Addr), MacAddr>,
+    pub exposed: BTreeMap<Text, Exposed>,
+    pub endpoints: BTreeMap<Text, Endpoints>,
+    /// Services and endpoints by namespace.
+    pub exposed_in: BTreeMap<Text, BTreeSet<Text>>,
+    pub endpoints_in: BTreeMap<Text, BTreeSet<Text>>,
+    /// Services by the pods that they name.
+    pub exposed_by_pod: BTreeMap<Text, BTreeSet<Text>>,
+    /// What services make of themselves, by uid.
+    pub of_services: BTreeMap<Text, FloatingRouter>,
+    /// Services with an endpoint of this interface.
+    pub services_of: BTreeMap<InterfaceId, BTreeSet<Text>>,
+    /// Who asks for each address.
+    pub wishes: BTreeMap<Ipv4Addr, BTreeSet<Wish>>,
+    /// Addresses that are asked for at each port.
+    pub at_port: BTreeMap<Text, BTreeSet<Ipv4Addr>>,
+    pub placed: BTreeMap<Ipv4Addr, Place>,
+    pub placed_at: BTreeMap<InterfaceId, BTreeSet<Ipv4Addr>>,
+    /// Networks on switches, with the addresses that are there.
+    pub spans: BTreeMap<(Text, Dpid), BTreeSet<Ipv4Addr>>,
+}
+
+/// Somebody asks for an address.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Wish {
+    pub of_service: bool,
+    /// `router-id`; of services their uid.
+    pub router: Text,
+    pub port: Text,
+    pub internal: Ipv4Addr,
+    pub network: Option<Text>,
+}
+
+/// Where an address is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub interface: InterfaceId,
+    pub network: Text,
+    pub dpid: Dpid,
+}
+
+/// Key of the VPN id of an external network.
+pub fn external_vpn_key(network: &str) -> Text {
+    format!("external {network}").into()
+}
+
+impl External {
+    /// Takes in that a router asks for other addresses than before. Answers those that somebody asks for otherwise now.
+    fn exchange(
+        &mut self,
+        router: &Text,
+        of_service: bool,
+        before: Option<&FloatingRouter>,
+        after: Option<&FloatingRouter>,
+    ) -> BTreeSet<Ipv4Addr> {
+        let mut changed = BTreeSet::new();
+        for (row, comes) in [(before, false), (after, true)] {
+            let Some(row) = row else { continue };
+            for mapping in &row.mappings {
+                let Mapping { external, port, internal } = mapping.clone();
+                let network = row.network.clone();
+                let wish = Wish { of_service, router: router.clone(), port: port.clone(), internal, network };
+                changed.insert(external);
+                if comes {
+                    self.wishes.entry(external).or_default().insert(wish);
+                    self.at_port.entry(port).or_default().insert(external);
+                    continue;
+                }
+                remove_from(&mut self.wishes, &external, &wish);
+                let others = self.wishes.get(&external).into_iter().flatten();
+                if !others.into_iter().any(|other| other.port == port) {
+                    remove_from(&mut self.at_port, &port, &external);
+                }
+            }
+        }
+        changed
+    }
+}
+
+impl Model {
+    pub(super) fn put_external_network(
+        &mut self,
+        id: &Text,
+        row: Option<ExternalNetwork>,
+        allocator: &mut dyn Allocator,
+        work: &mut Work,
+    ) {
+        if self.external.networks.get(id) == row.as_ref() {
+            return;
+        }
+        let key = external_vpn_key(id);
+        let is_there = row.is_some();
+        replace(&mut self.external.networks, id, row);
+        if !is_there {
+            self.external.vpns.remove(id);
+            self.ids.leave(Pool::Vpn, &key);
+        } else if !self.external.vpns.contains_key(id)
+            && let Some(vpn) = self.ids.acquire(allocator, Pool::Vpn, &key)
+        {
+            self.external.vpns.insert(id.clone(), VpnId(vpn));
+        }
+        self.touch_external(id, work);
+        work.dirty_services.extend(self.external.exposed.keys().cloned());
+    }
+
+    /// A network looks different: so may all that is in it, or might be.
+    fn touch_external(&self, id: &Text, work: &mut Work) {
+        work.dirty_floating.extend(self.external.wishes.keys());
+        self.touch_neighbours(id, work);
+        let spans = self.external.spans.keys().filter(|(network, _)| network == id);
+        work.touched.external.extend(spans.cloned());
+    }
+
+    fn touch_neighbours(&self, id: &Text, work: &mut Work) {
+        let first = (id.clone(), Ipv4Addr::UNSPECIFIED);
+        let neighbours = self.external.neighbours.range(first..).map(|(key, _)| key);
+        work.touched.neighbours.extend(neighbours.take_while(|(network, _)| network == id).cloned());
+    }
+
+    /// The VPN id of a network that had none.
+    pub(super) fn late_external_vpn(&mut self, key: &str, vpn: VpnId, work: &mut Work) -> bool {
+        let Some(id) = key.strip_prefix("external ").map(Text::from) else { return false };
+        let is_external = self.external.networks.contains_key(&id);
+        if is_external {
+            self.external.vpns.insert(id.clone(), vpn);
+            self.touch_external(&id, work);
+        }
+        is_external
+    }
+
+    /// Whether this is the key of a network's VPN id.
+    pub(super) fn needs_external_vpn(&self, key: &str) -> bool {
+        key.strip_prefix("external ").is_some_and(|id| self.external.networks.contains_key(id))
+    }
+
+    pub(super) fn put_router(&mut self, id: &Text, row: Option<FloatingRouter>, work: &mut Work) {
+        let before = replace(&mut self.external.routers, id, row);
+        let after = self.external.routers.get(id).cloned();
+        if before != after {
+            let changed = self.external.exchange(id, false, before.as_ref(), after.as_ref());
+            work.dirty_floating.extend(changed);
+        }
+    }
+
+    pub(super) fn put_neighbour(&mut self, key: (Text, Ipv4Addr), mac: Option<MacAddr>, work: &mut Work) {
+        replace(&mut self.external.neighbours, &key, mac);
+        let network = self.external.networks.get(&key.0);
+        if network.is_some_and(|network| network.gateway == Some(key.1)) {
+            let spans = self.external.spans.keys().filter(|(network, _)| *network == key.0);
+            work.touched.external.extend(spans.cloned());
+        }
+        work.touched.neighbours.insert(key);
+    }
+
+    /// Works out where the addresses are that may be elsewhere now. Runs when the interfaces are settled.
+    pub(super) fn settle_external(&mut self, work: &mut Work) {
+        self.settle_services(work);
+        let mut dirty = std::mem::take(&mut work.dirty_floating);
+        let touched = &work.touched;
+        let on_switches = touched.switches.iter().flat_map(|dpid| self.interfaces_on.get(dpid)).flatten();
+        let in_vpns =
+            touched.vpns.iter().filter_map(|name| self.vpns.get(name)).flat_map(|vpn| &vpn.interfaces);
+        let elans = touched.elans.iter().filter_map(|name| self.elans.get(name));
+        let in_elans = elans.flat_map(|elan| elan.interfaces.keys());
+        if !self.external.wishes.is_empty() {
+            for id in touched.interfaces.iter().chain(on_switches).chain(in_vpns).chain(in_elans) {
+                dirty.extend(self.external.placed_at.get(id).into_iter().flatten());
+                let identity = self.interface(id).and_then(|interface| interface.identity.as_ref());
+                let at_port = identity.and_then(|identity| self.external.at_port.get(&identity.name));
+                dirty.extend(at_port.into_iter().flatten());
+            }
+        }
+        for address in dirty {
+            let after = self.floating(address).and_then(Result::ok).map(|floating| floating.place());
+            let before = replace(&mut self.external.placed, &address, after.clone());
+            work.touched.floating.insert(address);
+            if before == after {
+                continue;
+            }
+            if let Some(Place { interface, network, dpid }) = before {
+                remove_from(&mut self.external.placed_at, &interface, &address);
+                self.leave_span((network, dpid), address, work);
+            }
+            if let Some(Place { interface, network, dpid }) = after {
+                self.external.placed_at.entry(interface).or_default().insert(address);
+                self.enter_span((network, dpid), address, work);
+            }
+        }
+    }
+
+    fn enter_span(&mut self, span: (Text, Dpid), address: Ipv4Addr, work: &mut Work) {
+        let members = self.external.spans.entry(span.clone()).or_default();
+        members.insert(address);
+        if members.len() == 1 {
+            self.touch_neighbours(&span.0, work);
+            work.touched.external.insert(span);
+        }
+    }
+
+    fn leave_span(&mut self, span: (Text, Dpid), address: Ipv4Addr, work: &mut Work) {
+        remove_from(&mut self.external.spans, &span, &address);
+        if !self.external.spans.contains_key(&span) {
+            self.touch_neighbours(&span.0, work);
+            work.touched.external.insert(span);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! External networks and floating addresses as they are written, and how they are read.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use ipnetwork::Ipv4Network;
+
+use super::super::read::{entries, text_key, unicast};
+use super::super::rows::NetworkType;
+use crate::datastore::Snapshot;
+use crate::net::MacAddr;
+use crate::schema::{Fields, Key, Schema, SchemaId, Text, Value};
+
+/// `/odl-nat:external-networks/networks`, with what `coeus-external` adds to it.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ExternalNetwork {
+    /// `provider-network-type`, where it is given.
+    pub kind: Option<NetworkType>,
+    pub physical: Option<Text>,
+    pub vlan: Option<u16>,
+    /// What is on the link.
+    pub subnet: Option<Ipv4Network>,
+    pub gateway: Option<Ipv4Addr>,
+    /// Addresses that may be given out.
+    pub granted: Vec<RangeInclusive<Ipv4Addr>>,
+}
+
+/// `/odl-nat:floating-ip-info/router-ports`.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct FloatingRouter {
+    /// `external-network-id`.
+    pub network: Option<Text>,
+    pub mappings: Vec<Mapping>,
+    /// What is written and is no mapping, in words.
+    pub faults: Vec<Text>,
+}
+
+/// One address of an interface, and the one that it has outside.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mapping {
+    pub external: Ipv4Addr,
+    /// `port-name`: the interface.
+    pub port: Text,
+    pub internal: Ipv4Addr,
+}
+
+/// A service with addresses outside: `/service:service-information/services`.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Exposed {
+    pub name: Option<Text>,
+    pub namespace: Option<Text>,
+    /// `external-ip-address`, `load-balancer-IP` and `ingress-ip-address`, each once.
+    pub addresses: Vec<Ipv4Addr>,
+    /// `endpoints`: uids of pods.
+    pub pods: BTreeSet<Text>,
+}
+
+/// `/service:endpoints-info/endpoints`: the endpoints of the service of that name.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Endpoints {
+    pub name: Option<Text>,
+    pub namespace: Option<Text>,
+    pub addresses: BTreeSet<IpAddr>,
+}
+
+impl ExternalNetwork {
+    /// Whether this address may be given out.
+    pub fn grants(&self, address: Ipv4Addr) -> bool {
+        self.granted.iter().any(|range| range.contains(&address))
+    }
+}
+
+/// Each field is the node of that name.
+#[derive(Debug)]
+pub struct ExternalNames {
+    pub external_networks: SchemaId,
+    pub networks: SchemaId,
+    provider_network_type: SchemaId,
+    physical_network: SchemaId,
+    segmentation_id: SchemaId,
+    subnet: SchemaId,
+    gateway: SchemaId,
+    granted: SchemaId,
+    granted_last: SchemaId,
+    pub floating_ip_info: SchemaId,
+    pub router_ports: SchemaId,
+    external_network_id: SchemaId,
+    ports: SchemaId,
+    mappings: SchemaId,
+    external_ip: SchemaId,
+    pub neighbours: SchemaId,
+    pub neighbour: SchemaId,
+    mac_address: SchemaId,
+    pub service_information: SchemaId,
+    pub services: SchemaId,
+    service_name: SchemaId,
+    service_namespace: SchemaId,
+    service_addresses: [SchemaId; 2],
+    service_balancer: SchemaId,
+    service_endpoints: SchemaId,
+    pub endpoints_info: SchemaId,
+    pub endpoints: SchemaId,
+    endpoints_name: SchemaId,
+    endpoints_namespace: SchemaId,
+    endpoint_addresses: SchemaId,
+    endpoint_ip: SchemaId,
+}
+
+impl ExternalNames {
+    /// # Panics
+    /// When the models lack a node: they are part of the program.
+    pub fn of(schema: &Schema) -> ExternalNames {
+        let id = |path: &str| schema.resolve(path);
+        let network = |leaf: &str| id(&format!("/odl-nat:external-networks/networks/{leaf}"));
+        let router = |leaf: &str| id(&format!("/odl-nat:floating-ip-info/router-ports/{leaf}"));
+        let service = |leaf: &str| id(&format!("/service:service-information/services/{leaf}"));
+        let endpoints = |leaf: &str| id(&format!("/service:endpoints-info/endpoints/{leaf}"));
+        ExternalNames {
+            external_networks: id("/odl-nat:external-networks"),
+            networks: id("/odl-nat:external-networks/networks"),
+            provider_network_type: network("provider-network-type"),
+            physical_network: network("coeus-external:physical-network"),
+            segmentation_id: network("coeus-external:segmentation-id"),
+            subnet: network("coeus-external:subnet"),
+            gateway: network("coeus-external:gateway"),
+            granted: network("coeus-external:granted"),
+            granted_last: network("coeus-external:granted/last"),
+            floating_ip_info: id("/odl-nat:floating-ip-info"),
+            router_ports: id("/odl-nat:floating-ip-info/router-ports"),
+            external_network_id: router("external-network-id"),
+            ports: router("ports"),
+            mappings: router("ports/internal-to-external-port-map"),
+            external_ip: router("ports/internal-to-external-port-map/external-ip"),
+            neighbours: id("/coeus-external:neighbours"),
+            neighbour: id("/coeus-external:neighbours/neighbour"),
+            mac_address: id("/coeus-external:neighbours/neighbour/mac-address"),
+            service_information: id("/service:service-information"),
+            services: id("/service:service-information/services"),
+            service_name: service("name"),
+            service_namespace: service("network-NS"),
+            service_addresses: [service("external-ip-address"), service("ingress-ip-address")],
+            service_balancer: service("load-balancer-IP"),
+            service_endpoints: service("endpoints"),
+            endpoints_info: id("/service:endpoints-info"),
+            endpoints: id("/service:endpoints-info/endpoints"),
+            endpoints_name: endpoints("name"),
+            endpoints_namespace: endpoints("network-NS"),
+            endpoint_addresses: endpoints("endpoint-addresses"),
+            endpoint_ip: endpoints("endpoint-addresses/ip-address"),
+        }
+    }
+
+    pub fn network(&self, snapshot: &Snapshot, id: &Text) -> Option<ExternalNetwork> {
+        let all = snapshot.config.input.container(self.external_networks)?;
+        let fields = all.list(self.networks)?.get(&text_key(id))?;
+        let range = |(first, range): (Text, &Arc<Fields>)| {
+            let first: Ipv4Addr = first.parse().ok()?;
+            let last = range.text(self.granted_last).map_or(Some(first), |last| last.parse().ok())?;
+            Some(first..=last)
+        };
+        Some(ExternalNetwork {
+            kind: match fields.leaf(self.provider_network_type) {
+                Some(Value::Enum(0)) => Some(NetworkType::Flat),
+                Some(Value::Enum(1)) => Some(NetworkType::Vlan),
+                Some(Value::Enum(2)) => Some(NetworkType::Vxlan),
+                Some(Value::Enum(3)) => Some(NetworkType::Gre),
+                _ => None,
+            },
+            physical: fields.shared_text(self.physical_network).cloned(),
+            vlan: fields
+                .leaf(self.segmentation_id)
+                .and_then(Value::as_uint)
+                .and_then(|id| id.try_into().ok()),
+            subnet: fields.text(self.subnet).and_then(|text| text.parse().ok()),
+            gateway: fields.text(self.gateway).and_then(|text| text.parse().ok()),
+            granted: entries(fields, self.granted).filter_map(range).collect(),
+        })
+    }
+
+    pub fn router(&self, snapshot: &Snapshot, id: &Text) -> Option<FloatingRouter> {
+        let all = snapshot.config.input.container(self.floating_ip_info)?;
+        let fields = all.list(self.router_ports)?.get(&text_key(id))?;
+        let mut row = FloatingRouter {
+            network: fields.shared_text(self.external_network_id).cloned(),
+            ..Default::default()
+        };
+        for (port, fields) in entries(fields, self.ports) {
+            for (internal, mapping) in entries(fields, self.mappings) {
+                let external = mapping.text(self.external_ip).unwrap_or_default();
+                match (internal.parse(), external.parse()) {
+                    (Ok(internal), Ok(external)) => {
+                        row.mappings.push(Mapping { external, port: port.clone(), internal });
+                    }
+                    _ => row.faults.push(
+                        format!("port {port}: internal-ip {internal:?} and external-ip {external:?} are not both IPv4 addresses")
+                            .into(),
+                    ),
+                }
+            }
+        }
+        Some(row)
+    }
+
+    pub fn neighbour(&self, snapshot: &Snapshot, network: &Text, address: Ipv4Addr) -> Option<MacAddr> {
+        let all = snapshot.operational.input.container(self.neighbours)?;
+        let key = [Value::Text(network.clone()), Value::text(address.to_string())];
+        unicast(all.list(self.neighbour)?.get(&Key::from_iter(key))?.text(self.mac_address)?)
+    }
+
+    /// `None` also of a service that is not seen outside.
+    pub fn exposed(&self, snapshot: &Snapshot, uid: &Text) -> Option<Exposed> {
+        let all = snapshot.config.input.container(self.service_information)?;
+        let fields = all.list(self.services)?.get(&text_key(uid))?;
+        let lists = self.service_addresses.into_iter().flat_map(|leafs| fields.leaf_list(leafs));
+        let texts = lists.filter_map(Value::as_text);
+        let mut addresses: Vec<Ipv4Addr> = Vec::new();
+        for address in texts.chain(fields.text(self.service_balancer)).filter_map(|text| text.parse().ok()) {
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        let pods = fields.leaf_list(self.service_endpoints).filter_map(Value::as_text).map(Text::from);
+        (!addresses.is_empty()).then(|| Exposed {
+            name: fields.shared_text(self.service_name).cloned(),
+            namespace: fields.shared_text(self.service_namespace).cloned(),
+            addresses,
+            pods: pods.collect(),
+        })
+    }
+
+    pub fn endpoints(&self, snapshot: &Snapshot, uid: &Text) -> Option<Endpoints> {
+        let all = snapshot.config.input.container(self.endpoints_info)?;
+        let fields = all.list(self.endpoints)?.get(&text_key(uid))?;
+        let addresses = fields.list(self.endpoint_addresses).into_iter().flatten();
+        let addresses = addresses.filter_map(|(_, entry)| entry.text(self.endpoint_ip)?.parse().ok());
+        Some(Endpoints {
+            name: fields.shared_text(self.endpoints_name).cloned(),
+            namespace: fields.shared_text(self.endpoints_namespace).cloned(),
+            addresses: addresses.collect(),
+        })
+    }
+
+    /// Keys of all neighbours.
+    pub fn all_neighbours(&self, snapshot: &Snapshot) -> Vec<(Text, Ipv4Addr)> {
+        let all = snapshot.operational.input.container(self.neighbours);
+        let list = all.and_then(|all| all.list(self.neighbour));
+        list.into_iter().flatten().filter_map(|(key, _)| neighbour_key(key)).collect()
+    }
+}
+
+/// Network and address of a neighbour's key.
+pub fn neighbour_key(key: &Key) -> Option<(Text, Ipv4Addr)> {
+    let [Value::Text(network), Value::Text(address)] = key.values() else { return None };
+    Some((network.clone(), address.parse().ok()?))
+}

@@ -1,0 +1,228 @@
+//! Takes what is punted of external networks, asks, announces, and writes down who is there.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use openflow_rs::{Field, PacketOut, ports};
+use tokio::sync::mpsc;
+use tracing::{debug, info, warn};
+
+use super::book::{Book, Place};
+use super::frame::{self, Told};
+use super::world::{At, Moved, World};
+use crate::datastore::{Edit, Handle, Store, Transaction};
+use crate::model::floating_mac;
+use crate::net::{Dpid, MacAddr, VpnId};
+use crate::pipeline::{EGRESS_DISPATCHER, actions};
+use crate::programmer::Programmers;
+use crate::schema::{DataPath, Fields, Key, Node, Schema, SchemaId, Value};
+use crate::southbound::openflow::PacketIn;
+
+/// What the punting flows send along (`renderers::recipes`).
+pub const USERDATA: &[u8] = b"neighbour";
+/// Between two looks at what is due.
+const TICK: Duration = Duration::from_millis(250);
+/// Packets whose tidings are written down together at most.
+const BATCH: usize = 64;
+/// How often an address is announced, and the pause between (RFC 5227 section 2.3: twice, two seconds apart; a frame more,
+/// since one may be lost).
+const ANNOUNCEMENTS: u8 = 3;
+const BETWEEN: Duration = Duration::from_secs(1);
+/// How long an announcement waits for the switches: one that is away must not hold it back for ever.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Serves until nobody punts any more.
+pub async fn run(mut punts: mpsc::Receiver<PacketIn>, datastore: Handle, programmers: Programmers) {
+    let mut actor = Neighbours::new(datastore, programmers);
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut batch = Vec::with_capacity(BATCH);
+    loop {
+        tokio::select! {
+            number = punts.recv_many(&mut batch, BATCH) => match number {
+                0 => return,
+                _ => actor.hear(std::mem::take(&mut batch)).await,
+            },
+            _ = ticks.tick() => actor.tick().await,
+        }
+    }
+}
+
+/// An announcement that is due.
+struct Announcement {
+    moved: Moved,
+    left: u8,
+    next: Instant,
+    since: Instant,
+}
+
+struct Neighbours {
+    neighbours: SchemaId,
+    neighbour: SchemaId,
+    leafs: [SchemaId; 3],
+    world: World,
+    book: Book,
+    announcements: Vec<Announcement>,
+    started: Instant,
+    datastore: Handle,
+    programmers: Programmers,
+}
+
+impl Neighbours {
+    fn new(datastore: Handle, programmers: Programmers) -> Neighbours {
+        let snapshot = datastore.snapshot();
+        let schema: &Schema = snapshot.schema;
+        let leaf = |name: &str| schema.resolve(&format!("/coeus-external:neighbours/neighbour/{name}"));
+        let mut world = World::new(schema);
+        let mut book = Book::default();
+        for (place, mac) in world.reader().neighbours(&snapshot) {
+            book.remember(place, mac);
+        }
+        // What is there already was announced when it came.
+        world.follow(&snapshot);
+        Neighbours {
+            neighbours: schema.resolve("/coeus-external:neighbours"),
+            neighbour: schema.resolve("/coeus-external:neighbours/neighbour"),
+            leafs: [leaf("network-id"), leaf("address"), leaf("mac-address")],
+            world,
+            book,
+            announcements: Vec::new(),
+            started: Instant::now(),
+            datastore,
+            programmers,
+        }
+    }
+
+    /// Milliseconds since the start; never zero, which means never.
+    fn now(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1)
+    }
+
+    fn follow(&mut self) {
+        let now = Instant::now();
+        for moved in self.world.follow(&self.datastore.snapshot()) {
+            self.announcements.retain(|known| known.moved.address != moved.address);
+            self.announcements.push(Announcement { moved, left: ANNOUNCEMENTS, next: now, since: now });
+        }
+    }
+
+    async fn hear(&mut self, batch: Vec<PacketIn>) {
+        self.follow();
+        let now = self.now();
+        let mut edits = Vec::new();
+        for punted in batch {
+            let metadata = punted.packet.metadata.get(Field::Metadata).map_or(0, |field| field.value as u64);
+            let vpn = VpnId((metadata >> 1 & 0x7f_ffff) as u32);
+            let Some(network) = self.world.network_of(vpn).cloned() else { continue };
+            let subnet = self.world.networks.get(&network).and_then(|row| row.subnet);
+            let on_link = |address: Ipv4Addr| {
+                let host = |subnet: ipnetwork::Ipv4Network| {
+                    let edge =
+                        [subnet.network(), subnet.broadcast()].contains(&address) && subnet.prefix() < 31;
+                    subnet.contains(address) && !edge
+                };
+                subnet.is_some_and(host)
+            };
+            match frame::read(&punted.packet.frame) {
+                Some(Told::Here { address, mac })
+                    if on_link(address) && !self.is_here(address, punted.dpid) =>
+                {
+                    let place = (network, address);
+                    if self.book.heard(&place, mac, now) {
+                        info!(network = %place.0, %address, %mac, "met on an external network");
+                        edits.push(self.edit(&place, Some(mac)));
+                    }
+                }
+                Some(Told::Wanted { source, target }) if on_link(target) => {
+                    self.book.want((network, target), Some(source), now);
+                }
+                told => debug!(switch = %punted.dpid, ?told, "nothing about an external network"),
+            }
+        }
+        self.commit(edits).await;
+        self.ask().await;
+    }
+
+    /// Whether this is an address of the switch itself.
+    fn is_here(&self, address: Ipv4Addr, dpid: Dpid) -> bool {
+        self.world.placed.get(&address).is_some_and(|at| at.dpid == dpid)
+    }
+
+    async fn tick(&mut self) {
+        self.follow();
+        let now = self.now();
+        let gateways = self.world.networks.iter();
+        let gateways: Vec<Place> =
+            gateways.filter_map(|(id, row)| Some((id.clone(), row.gateway?))).collect();
+        for place in gateways.into_iter().filter(|place| !self.book.knows(place)).collect::<Vec<_>>() {
+            self.book.want(place, None, now);
+        }
+        self.ask().await;
+        self.announce().await;
+    }
+
+    async fn ask(&mut self) {
+        let networks = &self.world.networks;
+        let (questions, gone) = self.book.due(self.now(), |network| networks.contains_key(network));
+        let edits = gone.iter().map(|place| self.edit(place, None)).collect();
+        self.commit(edits).await;
+        for question in questions {
+            let (network, target) = &question.place;
+            let Some((source, at)) = self.world.asker(network, question.by) else { continue };
+            self.send(source, *target, at).await;
+        }
+    }
+
+    /// An address is announced when its switch has its flows, and the one before has them no more.
+    async fn announce(&mut self) {
+        let now = Instant::now();
+        let mut later = Vec::new();
+        for mut due in std::mem::take(&mut self.announcements) {
+            let Some(at) = self.world.placed.get(&due.moved.address) else { continue };
+            let waits = [Some(at.dpid), due.moved.from].into_iter().flatten();
+            let waits = waits.filter(|dpid| self.programmers.pending(*dpid)).count() > 0;
+            if due.next > now || waits && due.since + PATIENCE > now {
+                later.push(due);
+                continue;
+            }
+            self.send(due.moved.address, due.moved.address, at).await;
+            due.left -= 1;
+            due.next = now + BETWEEN;
+            if due.left > 0 {
+                later.push(due);
+            }
+        }
+        self.announcements = later;
+    }
+
+    /// Asks in the name of a floating address, out of its switch's port to the network.
+    async fn send(&self, source: Ipv4Addr, target: Ipv4Addr, at: &At) {
+        let frame = frame::request(floating_mac(source), source, target);
+        let mut way: Vec<_> = at.vlan.into_iter().flat_map(actions::tag_vlan).collect();
+        way.extend([actions::egress_to(at.lport), actions::resubmit(EGRESS_DISPATCHER)]);
+        let packet = PacketOut { in_port: ports::CONTROLLER, actions: way, frame };
+        if let Err(error) = self.programmers.packet_out(at.dpid, packet).await {
+            debug!(switch = %at.dpid, %error, "an ARP request was not sent");
+        }
+    }
+
+    fn edit(&self, place: &Place, mac: Option<MacAddr>) -> Edit {
+        let (network, address) = (Value::Text(place.0.clone()), Value::text(place.1.to_string()));
+        let key = Key::from_iter([network.clone(), address.clone()]);
+        let path = DataPath::root().child(self.neighbours).entry(self.neighbour, key);
+        let Some(mac) = mac else { return Edit::remove(Store::Operational, path) };
+        let values = [network, address, Value::text(mac.to_string())].map(Node::Leaf);
+        let fields = Fields::of(self.leafs.into_iter().zip(values).collect());
+        Edit::put(Store::Operational, path, Node::Container(fields.into()))
+    }
+
+    /// What could not be written down is met again.
+    async fn commit(&self, edits: Vec<Edit>) {
+        if edits.is_empty() {
+            return;
+        }
+        if let Err(error) = self.datastore.commit(Transaction::new("neighbours", edits)).await {
+            warn!(%error, "neighbours on external networks could not be written down");
+        }
+    }
+}

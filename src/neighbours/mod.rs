@@ -1,0 +1,16 @@
+//! Who is on external networks: asked for by ARP (RFC 826) in the name of floating addresses, and remembered.
+//!
+//! ```text
+//! punted ARP for a floating address ──► who said it is there
+//! punted packet for somebody unknown ─► asked for
+//! gateways, and who was not heard for long ─► asked for
+//! an address that came, or is elsewhere ─► announced from its switch, when the switch has its flows and the old one has not
+//! ```
+//! What is known is a fact in the operational datastore; routes follow from it like from any other.
+
+mod actor;
+mod book;
+mod frame;
+mod world;
+
+pub use actor::{USERDATA, run};

@@ -1,0 +1,135 @@
+//! Floating addresses and where they are, as the operational datastore tells.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use crate::datastore::Snapshot;
+use crate::model::{ExternalNetwork, Reader};
+use crate::net::{Dpid, LportTag, VpnId};
+use crate::schema::{Fields, Schema, SchemaId, Text, Value};
+
+/// A floating address that is somewhere.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct At {
+    pub network: Text,
+    pub dpid: Dpid,
+    /// The VPN that stands for the network.
+    pub vpn: VpnId,
+    /// The port to the network.
+    pub lport: LportTag,
+    pub vlan: Option<u16>,
+}
+
+/// An address that came, or is elsewhere now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Moved {
+    pub address: Ipv4Addr,
+    pub from: Option<Dpid>,
+}
+
+/// What was seen last.
+pub struct World {
+    addresses: SchemaId,
+    address: SchemaId,
+    network: SchemaId,
+    switch: SchemaId,
+    vpn: SchemaId,
+    lport: SchemaId,
+    vlan: SchemaId,
+    reader: Reader,
+    seen: Option<Arc<Fields>>,
+    pub placed: BTreeMap<Ipv4Addr, At>,
+    /// Networks that have such addresses.
+    pub networks: BTreeMap<Text, ExternalNetwork>,
+}
+
+impl World {
+    /// # Panics
+    /// When the models lack a node: they are part of the program.
+    pub fn new(schema: &Schema) -> World {
+        let leaf = |name: &str| {
+            schema.resolve(&format!("/coeus-external:floating-addresses/floating-address/{name}"))
+        };
+        World {
+            addresses: schema.resolve("/coeus-external:floating-addresses"),
+            address: schema.resolve("/coeus-external:floating-addresses/floating-address"),
+            network: leaf("network-id"),
+            switch: leaf("switch"),
+            vpn: leaf("vpn-id"),
+            lport: leaf("lport-tag"),
+            vlan: leaf("vlan-id"),
+            reader: Reader::new(schema),
+            seen: None,
+            placed: BTreeMap::new(),
+            networks: BTreeMap::new(),
+        }
+    }
+
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Takes in how things are now.
+    pub fn follow(&mut self, snapshot: &Snapshot) -> Vec<Moved> {
+        let now = snapshot.operational.derived.container(self.addresses);
+        let same = match (&self.seen, now) {
+            (Some(seen), Some(now)) => Arc::ptr_eq(seen, now),
+            (seen, now) => seen.is_none() && now.is_none(),
+        };
+        let mut moved = Vec::new();
+        if !same {
+            self.seen = now.cloned();
+            let list = now.and_then(|all| all.list(self.address));
+            let placed: BTreeMap<Ipv4Addr, At> = list
+                .into_iter()
+                .flatten()
+                .filter_map(|(key, entry)| Some((address(key)?, self.at(entry)?)))
+                .collect();
+            for (address, at) in &placed {
+                let before = self.placed.get(address).map(|before| before.dpid);
+                if before != Some(at.dpid) {
+                    moved.push(Moved { address: *address, from: before });
+                }
+            }
+            self.placed = placed;
+        }
+        // The network may be written anew while its addresses stay.
+        let ids: Vec<Text> = self.placed.values().map(|at| at.network.clone()).collect();
+        self.networks = ids
+            .into_iter()
+            .filter_map(|id| Some((id.clone(), self.reader.external_network(snapshot, &id)?)))
+            .collect();
+        moved
+    }
+
+    /// The network that a VPN stands for.
+    pub fn network_of(&self, vpn: VpnId) -> Option<&Text> {
+        self.placed.values().find(|at| at.vpn == vpn).map(|at| &at.network)
+    }
+
+    /// In whose name somebody on a network is asked for: this address, or the first of the network.
+    pub fn asker(&self, network: &str, by: Option<Ipv4Addr>) -> Option<(Ipv4Addr, &At)> {
+        let of = |address: &Ipv4Addr, at: &At| *at.network == *network && by.is_none_or(|by| by == *address);
+        let wanted = self.placed.iter().find(|(address, at)| of(address, at));
+        let first = || self.placed.iter().find(|(_, at)| *at.network == *network);
+        wanted.or_else(first).map(|(address, at)| (*address, at))
+    }
+
+    fn at(&self, entry: &Fields) -> Option<At> {
+        let number =
+            |leaf| entry.leaf(leaf).and_then(Value::as_uint).and_then(|number| u32::try_from(number).ok());
+        Some(At {
+            network: entry.shared_text(self.network)?.clone(),
+            dpid: entry.text(self.switch)?.parse().ok()?,
+            vpn: VpnId(number(self.vpn)?),
+            lport: LportTag(number(self.lport)?),
+            vlan: number(self.vlan).and_then(|id| u16::try_from(id).ok()),
+        })
+    }
+}
+
+fn address(key: &crate::schema::Key) -> Option<Ipv4Addr> {
+    let [Value::Text(address)] = key.values() else { return None };
+    address.parse().ok()
+}

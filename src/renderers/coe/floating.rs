@@ -1,0 +1,65 @@
+//! `floating-ip-info` of services: an entry a service, an address a pod.
+
+use super::super::nodes::{InnerList, ListAt};
+use super::super::{Key, Rendered, Renderer};
+use crate::datastore::Store;
+use crate::model::{Mapping, Model, Touched};
+use crate::schema::{Schema, SchemaId, Text, Value};
+
+/// The part of the feature that is about services.
+pub struct ServiceAddresses {
+    router: ListAt,
+    network: SchemaId,
+    ports: InnerList,
+    mappings: InnerList,
+    external_ip: SchemaId,
+}
+
+impl ServiceAddresses {
+    /// # Panics
+    /// When the models lack a node: they are part of the program.
+    pub fn new(schema: &Schema) -> ServiceAddresses {
+        const ROUTER: &str = "/odl-nat:floating-ip-info/router-ports";
+        let mappings = format!("{ROUTER}/ports/internal-to-external-port-map");
+        ServiceAddresses {
+            router: ListAt::new(schema, ROUTER),
+            network: schema.resolve(&format!("{ROUTER}/external-network-id")),
+            ports: InnerList::new(schema, &format!("{ROUTER}/ports")),
+            external_ip: schema.resolve(&format!("{mappings}/external-ip")),
+            mappings: InnerList::new(schema, &mappings),
+        }
+    }
+
+    /// The router of a service is called by the service's uid.
+    fn service(&self, uid: &Text, model: &Model, out: &mut Rendered) {
+        let Some(row) = model.floating_of_service(uid) else { return };
+        let router = [Value::Text(uid.clone())];
+        let (path, build) = self.router.entry(router.clone());
+        let network = row.network.clone().map(Value::Text);
+        out.node(Store::Config, path, build.leaf_if(self.network, network).node());
+        for Mapping { external, port, internal } in &row.mappings {
+            let (path, build) =
+                self.ports.entry(self.router.inner(router.clone()), [Value::Text(port.clone())]);
+            let mapping = self.mappings.only([Value::text(internal.to_string())], |entry| {
+                entry.leaf(self.external_ip, Value::text(external.to_string()))
+            });
+            out.node(Store::Config, path, build.child(mapping).node());
+        }
+    }
+}
+
+impl Renderer for ServiceAddresses {
+    fn name(&self) -> &'static str {
+        "coe"
+    }
+
+    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+        keys.extend(touched.services.iter().cloned().map(Key::Service));
+    }
+
+    fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
+        if let Key::Service(uid) = key {
+            self.service(uid, model, out);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! `coeus-external:floating-addresses`: how far each floating address is.
+
+use std::net::Ipv4Addr;
+
+use super::super::key::floating_touched;
+use super::super::nodes::ListAt;
+use super::super::{Key, Rendered, Renderer};
+use crate::datastore::Store;
+use crate::model::{Model, Touched};
+use crate::schema::{Schema, SchemaId, Value};
+
+/// `state`, in the order of the model.
+const PENDING: i32 = 0;
+const DESIRED: i32 = 1;
+
+/// The feature's derived nodes.
+pub struct FloatingStates {
+    address: ListAt,
+    state: SchemaId,
+    reason: SchemaId,
+    network: SchemaId,
+    port: SchemaId,
+    internal: SchemaId,
+    mac: SchemaId,
+    switch: SchemaId,
+    vpn_id: SchemaId,
+    lport_tag: SchemaId,
+    vlan_id: SchemaId,
+}
+
+impl FloatingStates {
+    /// # Panics
+    /// When the models lack a node: they are part of the program.
+    pub fn new(schema: &Schema) -> FloatingStates {
+        const LIST: &str = "/coeus-external:floating-addresses/floating-address";
+        let leaf = |leaf: &str| schema.resolve(&format!("{LIST}/{leaf}"));
+        FloatingStates {
+            address: ListAt::new(schema, LIST),
+            state: leaf("state"),
+            reason: leaf("reason"),
+            network: leaf("network-id"),
+            port: leaf("port-name"),
+            internal: leaf("internal-ip"),
+            mac: leaf("mac-address"),
+            switch: leaf("switch"),
+            vpn_id: leaf("vpn-id"),
+            lport_tag: leaf("lport-tag"),
+            vlan_id: leaf("vlan-id"),
+        }
+    }
+
+    fn address(&self, address: Ipv4Addr, model: &Model, out: &mut Rendered) {
+        let Some((found, (port, internal))) = model.floating(address).zip(model.floating_wish(address))
+        else {
+            return;
+        };
+        let (path, build) = self.address.entry([Value::text(address.to_string())]);
+        let build = build
+            .leaf(self.port, Value::Text(port.clone()))
+            .leaf(self.internal, Value::text(internal.to_string()));
+        let build = match found {
+            Ok(floating) => build
+                .leaf(self.state, Value::Enum(DESIRED))
+                .leaf(self.network, Value::Text(floating.network.clone()))
+                .leaf(self.mac, Value::text(floating.mac().to_string()))
+                .leaf(self.switch, Value::text(floating.attachment.dpid.to_string()))
+                .leaf(self.vpn_id, Value::Uint(floating.outside.0.into()))
+                .leaf(self.lport_tag, Value::Uint(floating.uplink.lport.0.into()))
+                .leaf_if(self.vlan_id, floating.uplink.vlan.map(|id| Value::Uint(id.into()))),
+            Err(reason) => {
+                let state = build.leaf(self.state, Value::Enum(PENDING));
+                state.leaf(self.reason, Value::text(reason.to_string()))
+            }
+        };
+        out.node(Store::Operational, path, build.node());
+    }
+}
+
+impl Renderer for FloatingStates {
+    fn name(&self) -> &'static str {
+        "nat"
+    }
+
+    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+        floating_touched(touched, keys);
+    }
+
+    fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
+        if let Key::Floating(address) = key {
+            self.address(*address, model, out);
+        }
+    }
+}

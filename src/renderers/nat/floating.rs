@@ -1,0 +1,47 @@
+//! Tables 25, 27 and 26, 28: an address outside and that of its pod, one for one and without any state.
+
+use super::super::recipes::floating_owner;
+use crate::model::Floating;
+use crate::net::ElanTag;
+use crate::pipeline::actions::{clear_in_port, resubmit, set_eth_src, set_ipv4_dst, set_ipv4_src};
+use crate::pipeline::matches::{ip_host, ipv4_src, vpn_id};
+use crate::pipeline::{DNAT, FIB, Flow, Metadata, PDNAT, PSNAT, SNAT};
+
+/// The only flows of their tables beside the misses, but in table 26. Source: netvirt.
+const TRANSLATED: u16 = 10;
+/// Of a pod that might go out by its node, too: its own address comes first.
+const OWN: u16 = 11;
+/// What comes from outside is in no ELAN.
+const NO_ELAN: ElanTag = ElanTag(0);
+
+/// In and out.
+pub(super) fn flows(floating: &Floating) -> [Flow; 4] {
+    let owner = floating_owner(floating.external);
+    // Marked as what came from a tunnel is: it is for a pod of this switch, and for no other.
+    let pods = Metadata::new().elan(NO_ELAN).vpn(floating.vpn).split_horizon(true);
+    let to_pod = Flow::table(PDNAT)
+        .priority(TRANSLATED)
+        .matching([vpn_id(floating.outside)])
+        .matching(ip_host(floating.external.into()))
+        .then([set_ipv4_dst(floating.internal)])
+        .write_metadata(pods)
+        .goto(DNAT);
+    let routed = Flow::table(DNAT)
+        .priority(TRANSLATED)
+        .matching([vpn_id(floating.vpn)])
+        .matching(ip_host(floating.internal.into()))
+        .then([clear_in_port(), resubmit(FIB)]);
+    let from_pod = Flow::table(PSNAT)
+        .priority(OWN)
+        .matching([vpn_id(floating.vpn)])
+        .matching(ipv4_src(floating.internal))
+        .then([set_ipv4_src(floating.external)])
+        .write_metadata(Metadata::new().vpn(floating.outside))
+        .goto(SNAT);
+    let outside = Flow::table(SNAT)
+        .priority(TRANSLATED)
+        .matching([vpn_id(floating.outside)])
+        .matching(ipv4_src(floating.external))
+        .then([set_eth_src(floating.mac()), resubmit(FIB)]);
+    [to_pod, routed, from_pod, outside].map(|draft| draft.owned_by(&owner))
+}
