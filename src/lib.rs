@@ -10,6 +10,8 @@ pub mod net;
 pub mod access;
 /// Floor 1: OVSDB (RFC 7047) messages and row cache, without I/O.
 pub mod ovsdb;
+/// Floor 2: isolation policies, and who may reach whom under them.
+pub mod policy;
 /// Floor 1: YANG modules, instance data, JSON, validation.
 pub mod schema;
 

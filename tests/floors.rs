@@ -14,9 +14,10 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
     ("accounts", &["access"], &[]),
     ("datastore", &["net", "schema", "access", "audit"], &["actor.rs"]),
     ("pipeline", &["net"], &[]),
-    ("model", &["net", "schema", "datastore"], &[]),
+    ("policy", &["schema"], &[]),
+    ("model", &["net", "schema", "datastore", "policy"], &[]),
     ("revisions", &["net", "schema", "datastore"], &["actor.rs"]),
-    ("renderers", &["net", "schema", "datastore", "pipeline", "model"], &[]),
+    ("renderers", &["net", "schema", "datastore", "pipeline", "policy", "model"], &[]),
     (
         "southbound",
         &["net", "schema", "datastore", "ovsdb", "model"],
@@ -113,8 +114,8 @@ fn tokio_stays_at_the_edges() {
 
 #[test]
 fn features_do_not_know_each_other() {
-    const FEATURES: [&str; 9] =
-        ["antispoof", "arp", "coe", "dhcp", "elan", "interface", "nd", "tunnel", "vpn"];
+    const FEATURES: [&str; 10] =
+        ["antispoof", "arp", "coe", "dhcp", "elan", "interface", "nd", "policy", "tunnel", "vpn"];
     for feature in FEATURES {
         let mut files = Vec::new();
         sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/renderers").join(feature), &mut files);

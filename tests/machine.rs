@@ -254,11 +254,6 @@ fn pools_tell_whom_they_serve_and_what_is_only_kept_says_so() {
             json!({"service:endpoints-info": {"endpoints": [{"uid": P1}]}}),
             "endpoints",
         ),
-        (
-            "k8s:k8s",
-            json!({"k8s:k8s": {"network-policies": {"network-policy": [{"uuid": P1}]}}}),
-            "network policies",
-        ),
     ] {
         let answer = server.send("PUT", &format!("/rests/data/{path}"), &body.to_string());
         assert_eq!(answer.status, 201, "{}", answer.body);

@@ -14,6 +14,7 @@ use super::interface::{Interface, InterfaceId};
 use super::members::Members;
 use super::node_side::{NODE_LPORT_KEY, NodeSide};
 use super::pod_mtu::Underlay;
+use super::policies::Policies;
 use super::pools::Network;
 use super::prefixes::Prefixes;
 use super::rows::{
@@ -79,6 +80,7 @@ pub struct Model {
     /// How many switches have a port under each of these keys.
     pub(super) uplink_uses: BTreeMap<Text, usize>,
     pub(super) ids: Ids,
+    pub(super) policies: Policies,
 }
 
 /// An interface with what it claims, so that its claims can be taken back.
@@ -117,6 +119,7 @@ impl Model {
         self.settle_prefixes(&mut work);
         self.settle_interfaces(allocator, &mut work);
         self.settle_external(&mut work);
+        self.settle_policies(allocator, &mut work);
         self.settle_ids(allocator);
         work.touched
     }
@@ -152,6 +155,8 @@ impl Model {
             Row::Neighbour(network, address, mac) => self.put_neighbour((network, address), mac, work),
             Row::Exposed(uid, row) => self.put_exposed(&uid, row, work),
             Row::Endpoints(uid, row) => self.put_endpoints(&uid, row, work),
+            Row::Policy(uuid, row) => self.put_policy(&uuid, row),
+            Row::Namespace(name, row) => self.put_namespace(&name, row),
         }
     }
 
@@ -404,6 +409,8 @@ impl Model {
                     }
                 }
                 Pool::Vni => self.late_vni(&key, Vni(id), work),
+                // Their policies ask again themselves.
+                Pool::Policies => {}
             }
         }
     }
@@ -447,6 +454,7 @@ impl Model {
             Pool::Interfaces => self.claims.owner(&Claim::Name(key.clone())).is_some(),
             Pool::Elan => self.elans.contains_key(key),
             Pool::Vpn => self.vpns.contains_key(key) || self.needs_external_vpn(key),
+            Pool::Policies => self.has_clause(key),
             Pool::Vni => match key.strip_prefix("l3 ").filter(|vpn| self.vpns.contains_key(*vpn)) {
                 Some(vpn) => {
                     let asked = self.vpn_instances.get(vpn).and_then(|row| row.l3_vni);

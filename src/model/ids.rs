@@ -14,6 +14,8 @@ pub enum Pool {
     Vpn,
     /// VXLAN network identifiers, by ELAN name and by [`l3_vni_key`].
     Vni,
+    /// Conjunctions of policies, by policy, direction and rule.
+    Policies,
 }
 
 /// Key of the logical port tag that the tunnel ports of all switches share. No interface name is without a colon.

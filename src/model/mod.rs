@@ -22,6 +22,7 @@ mod names;
 mod netvirt;
 mod node_side;
 mod pod_mtu;
+mod policies;
 mod pools;
 mod prefixes;
 mod read;
@@ -50,6 +51,10 @@ pub use lookup::{Found, Lookup};
 pub use names::identity;
 pub use node_side::{NODE_LPORT_KEY, NODE_VPN};
 pub use pod_mtu::PodMtu;
+pub use policies::{
+    Clause, GroupKey, Namespace, Peers, PolicyFault, PolicyItem, PolicyNames, PolicyObject, PolicyRow,
+    PolicyState, Stance,
+};
 pub use pools::{AllocationPool, Network, PoolFault, PoolOptions, Reservation, ReservedFor, Times, number};
 pub use read::{NODE_PORT_MARK, PHYSICAL_NETWORK, Reader, UNDERLAY_MTU};
 pub use routes::Route;

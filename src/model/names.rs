@@ -2,6 +2,7 @@
 
 use super::external::ExternalNames;
 use super::netvirt::NetvirtNames;
+use super::policies::PolicyNames;
 use super::pools::PoolNames;
 use super::source_nat::SourceNatNames;
 use crate::schema::{IdentityId, Schema, SchemaId};
@@ -17,6 +18,7 @@ pub struct Names {
     pub netvirt: NetvirtNames,
     pub source_nat: SourceNatNames,
     pub external: ExternalNames,
+    pub policy: PolicyNames,
 }
 
 /// `/pod:coe/pods`.
@@ -145,6 +147,7 @@ impl Names {
             netvirt: NetvirtNames::of(schema),
             source_nat: SourceNatNames::of(schema),
             external: ExternalNames::of(schema),
+            policy: PolicyNames::of(schema),
         }
     }
 }

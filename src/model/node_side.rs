@@ -44,6 +44,11 @@ impl Model {
         Some((*self.uplink_lports.get(NODE_LPORT_KEY)?, self.switches.get(&dpid)?.node?))
     }
 
+    /// All addresses of a switch's node.
+    pub fn addresses_of_node(&self, dpid: Dpid) -> impl Iterator<Item = IpAddr> {
+        self.node_side.addresses_of(dpid)
+    }
+
     /// The addresses at which pods of a VPN reach the node they are on: not those that an interface of the VPN has.
     pub fn node_addresses(&self, dpid: Dpid, vpn: &Text) -> impl Iterator<Item = IpAddr> + use<'_> {
         let vpn = vpn.clone();

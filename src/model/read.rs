@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::conflict::Claimer;
 use super::external::{ExternalNetwork, FaultPlace, neighbour_key};
 use super::names::{Names, PodNames};
+use super::policies::PolicyObject;
 use super::pools::{Network, network};
 use super::rows::{
     Beyond, Bridge, K8sNode, Lease, NetworkType, Pod, PodInterface, Port, PortId, Row, usable_v4,
@@ -49,6 +50,8 @@ enum RowKey {
     Neighbour(Text, Ipv4Addr),
     Exposed(Text),
     Endpoints(Text),
+    Policy(Text),
+    Namespace(Text),
 }
 
 /// Reads rows from the trees of one schema.
@@ -139,6 +142,21 @@ impl Reader {
         DataPath::root().child(top).entry(list, text_key(key))
     }
 
+    /// Where something that policies are made of is configured, for messages.
+    pub fn policy_path(&self, object: &PolicyObject) -> DataPath {
+        let names = &self.names.policy;
+        match object {
+            PolicyObject::Policy(uuid) => {
+                let all = DataPath::root().child(names.k8s).child(names.network_policies);
+                all.entry(names.network_policy, text_key(uuid))
+            }
+            PolicyObject::Namespace(name) => {
+                DataPath::root().child(names.namespaces).entry(names.namespace_entry, text_key(name))
+            }
+            PolicyObject::Pod(uid) => self.pod_path(uid),
+        }
+    }
+
     /// Where somebody's claim is configured, for messages.
     pub fn path(&self, claimer: &Claimer) -> DataPath {
         let Names { pod, netvirt, .. } = &self.names;
@@ -176,6 +194,10 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         rows.extend(key.map(|(network, address)| RowKey::Neighbour(network, address)));
         return rows;
     }
+    if config && top.node == names.policy.k8s {
+        rows.extend(entry(2, names.policy.network_policy).map(RowKey::Policy));
+        return rows;
+    }
     let simple: Option<(SchemaId, ToRow)> = if config && top.node == names.pod.coe {
         Some((names.pod.pods, RowKey::Pod))
     } else if config && top.node == names.node.k8s_nodes_info {
@@ -194,6 +216,8 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         Some((external.services, RowKey::Exposed))
     } else if config && top.node == external.endpoints_info {
         Some((external.endpoints, RowKey::Endpoints))
+    } else if config && top.node == names.policy.namespaces {
+        Some((names.policy.namespace_entry, RowKey::Namespace))
     } else if config && top.node == names.netvirt.elan_instances {
         Some((names.netvirt.elan_instance, RowKey::ElanInstance))
     } else if config && top.node == names.netvirt.vpn_instances {
@@ -264,6 +288,8 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     if config.container(names.source_nat.source_nat).is_some() {
         rows.push(RowKey::SourceNat);
     }
+    rows.extend(names.policy.all_policies(snapshot).into_iter().map(RowKey::Policy));
+    rows.extend(names.policy.all_namespaces(snapshot).into_iter().map(RowKey::Namespace));
     rows.extend(names.netvirt.all_interfaces(snapshot).into_iter().map(RowKey::HandMade));
     rows.extend(names.netvirt.all_elans(snapshot).into_iter().map(RowKey::ElanInstance));
     rows.extend(names.netvirt.all_vpns(snapshot).into_iter().map(RowKey::VpnInstance));
@@ -331,6 +357,8 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
         }
         RowKey::Exposed(uid) => Row::Exposed(uid.clone(), names.external.exposed(snapshot, uid)),
         RowKey::Endpoints(uid) => Row::Endpoints(uid.clone(), names.external.endpoints(snapshot, uid)),
+        RowKey::Policy(uuid) => Row::Policy(uuid.clone(), names.policy.policy(snapshot, uuid)),
+        RowKey::Namespace(name) => Row::Namespace(name.clone(), names.policy.namespace(snapshot, name)),
         RowKey::VpnInstance(name) => {
             Row::VpnInstance(name.clone(), names.netvirt.vpn_instance(snapshot, name))
         }
@@ -339,6 +367,7 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
 
 /// Reads a pod from its list entry.
 fn pod(names: &Names, uid: &Text, fields: &Fields) -> Pod {
+    let (labels, ports) = (names.policy.pod_labels(fields), names.policy.pod_ports(fields));
     let names = &names.pod;
     let text = |leaf| fields.shared_text(leaf).filter(|text| !text.is_empty()).cloned();
     let mac_text: Option<Text> = text(names.port_mac_address);
@@ -368,6 +397,8 @@ fn pod(names: &Names, uid: &Text, fields: &Fields) -> Pod {
         bad_mac: mac_text.filter(|_| mac.is_none()),
         mac,
         interfaces,
+        labels,
+        ports,
     }
 }
 

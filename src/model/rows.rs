@@ -3,14 +3,17 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use ipnetwork::IpNetwork;
 
 use super::external::{Endpoints, Exposed, ExternalNetwork, FloatingRouter};
+use super::policies::{Namespace, PolicyRow};
 use super::pools::Network;
 use super::source_nat::SourceNat;
 use super::underlay::Segment;
 use crate::net::{Dpid, MacAddr, OfPort, UnderlayMtu, Vni};
+use crate::policy::{Labels, NamedPort};
 use crate::schema::Text;
 
 /// `/pod:coe/pods[uid]`.
@@ -28,6 +31,10 @@ pub struct Pod {
     pub bad_mac: Option<Text>,
     /// Sorted by uid.
     pub interfaces: Vec<PodInterface>,
+    /// `coeus-policy:label`.
+    pub labels: Labels,
+    /// `coeus-policy:named-port`.
+    pub ports: Box<[NamedPort]>,
 }
 
 /// `/pod:coe/pods[uid]/interface[uid]`.
@@ -223,6 +230,10 @@ pub enum Row {
     /// By uid.
     Exposed(Text, Option<Exposed>),
     Endpoints(Text, Option<Endpoints>),
+    /// By uuid.
+    Policy(Text, Option<Arc<PolicyRow>>),
+    /// By name.
+    Namespace(Text, Option<Namespace>),
 }
 
 /// Whether a pod or tunnel may have this address: none of 0/8 (RFC 1122), 127/8 and above 224/3.

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::interface::InterfaceId;
+use super::policies::PolicyItem;
 use super::spans::Chunk;
 use crate::net::{Dpid, OfPort};
 use crate::schema::Text;
@@ -47,4 +48,8 @@ pub struct Touched {
     pub services: BTreeSet<Text>,
     /// The tunnels of all pairs came or went.
     pub mesh: bool,
+    /// What policies have on a switch.
+    pub policies: BTreeSet<(Dpid, PolicyItem)>,
+    /// Policies that select, or mean, other pods than before.
+    pub policy_states: BTreeSet<Text>,
 }

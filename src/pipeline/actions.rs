@@ -6,7 +6,7 @@ use openflow_rs::{Action, Ct, CtNat, CtZone, Field, Subfield};
 
 use super::matches::TAGGED;
 use super::{Metadata, Table};
-use crate::net::{LportTag, MacAddr, OfPort, Vni};
+use crate::net::{ElanTag, LportTag, MacAddr, OfPort, Vni};
 
 fn whole(field: Field) -> Subfield {
     Subfield::whole(field)
@@ -84,6 +84,39 @@ pub fn translate_source<O>(zone: u16, source: Ipv4Addr, table: Table<O>) -> Acti
     let nat = CtNat { source: true, addresses: Some((source, source)), ..CtNat::default() };
     let zone = CtZone::Number(zone);
     Action::Ct(Ct { commit: true, zone, table: Some(table.id()), nat: Some(nat), ..Ct::default() })
+}
+
+/// Where `reg5` and the metadata hold the tag of an ELAN (`pipelines/netvirt.toml`).
+fn elan_zone(of_egress: bool) -> Subfield {
+    if of_egress { Subfield::range(Field::Reg5, 0, 16) } else { Subfield::range(Field::Metadata, 24, 16) }
+}
+
+/// Connection tracking in the zone of an ELAN: that of the port a packet leaves through, or that of the one it came from.
+pub fn track_in_elan<O>(of_egress: bool, table: Table<O>) -> Action {
+    let zone = CtZone::Field(elan_zone(of_egress));
+    Action::Ct(Ct { zone, table: Some(table.id()), ..Ct::default() })
+}
+
+/// Remembers the connection in that zone, and sets or clears a bit of its mark.
+pub fn remember_in_elan(of_egress: bool, bit: u16, value: bool) -> Action {
+    let mark = Action::load(Subfield::range(Field::CtMark, bit, 1), u64::from(value));
+    let zone = CtZone::Field(elan_zone(of_egress));
+    Action::Ct(Ct { commit: true, zone, exec: vec![mark], ..Ct::default() })
+}
+
+/// The zone of what leaves through a port: its ELAN's tag.
+pub fn load_egress_zone(elan: ElanTag) -> Action {
+    Action::load(elan_zone(true), u64::from(elan.0))
+}
+
+/// This service of table 220 is done.
+pub fn egress_service_done(index: u8) -> Action {
+    Action::load(Subfield::range(Field::Reg6, 28, 4), u64::from(index))
+}
+
+/// The packet has this part of a conjunction; parts are counted from 0.
+pub fn conjunction(id: u32, part: u8, parts: u8) -> Action {
+    Action::Conjunction { id, clause: part, clauses: parts }
 }
 
 /// The destination port of a broadcast copy, for table 55.

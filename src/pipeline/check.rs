@@ -164,6 +164,12 @@ fn names(field: Field, mask: u128) -> Vec<String> {
         Field::TunDst => "tun_dst",
         Field::Reg6 => "reg6",
         Field::CtState => "ct_state",
+        Field::CtMark => "ct_mark",
+        Field::ConjId => "conj_id",
+        Field::Reg5 => "reg5",
+        Field::TcpDst => "tcp_dst",
+        Field::TcpFlags => "tcp_flags",
+        Field::SctpDst => "sctp_dst",
         other => return vec![format!("{other:?}")],
     };
     vec![name.to_owned()]

@@ -306,7 +306,51 @@ pub fn bucket_lport(tag: LportTag) -> MatchField {
     MatchField::exact(Field::TunnelId, tag.0)
 }
 
-/// The port a packet leaves through (table 220).
+/// The port a packet leaves through, whatever services of table 220 are done.
 pub fn egress_lport(tag: LportTag) -> MatchField {
-    MatchField::exact(Field::Reg6, tag.0 << 8)
+    MatchField::masked(Field::Reg6, tag.0 << 8, 0x0fff_ff00_u32)
+}
+
+/// The same while this service of table 220 is the last one done; 0: none is.
+pub fn egress_lport_after(index: u8, tag: LportTag) -> MatchField {
+    MatchField::masked(Field::Reg6, u32::from(index) << 28 | tag.0 << 8, 0xffff_ff00_u32)
+}
+
+/// A conjunction holds.
+pub fn conjunction_holds(id: u32) -> MatchField {
+    MatchField::exact(Field::ConjId, id)
+}
+
+/// A packet with a state of connection tracking in which these bits of [`ct`] are set and those are not.
+pub fn ct_state(set: u32, clear: u32) -> MatchField {
+    MatchField::masked(Field::CtState, set | TRACKED, set | clear | TRACKED)
+}
+
+/// Bits of `ct_state` for [`ct_state`]. Source: ovs-fields(7).
+pub mod ct {
+    pub const NEW: u32 = super::NEW;
+    pub const RELATED: u32 = super::RELATED;
+    pub const REPLY: u32 = 8;
+    pub const INVALID: u32 = 0x10;
+}
+
+/// A bit of its connection's mark is set.
+pub fn ct_mark_bit(bit: u16) -> MatchField {
+    MatchField::masked(Field::CtMark, 1_u32 << bit, 1_u32 << bit)
+}
+
+/// TCP packets that begin no connection.
+pub fn tcp_without_syn() -> [MatchField; 2] {
+    [MatchField::exact(Field::IpProto, 6_u8), MatchField::masked(Field::TcpFlags, 0_u8, 2_u8)]
+}
+
+/// Destination ports of a transport protocol (its IANA number) that agree with a value in the bits of a mask.
+pub fn transport_to(protocol: u8, value: u16, mask: u16) -> Vec<MatchField> {
+    let field = match protocol {
+        6 => Field::TcpDst,
+        17 => Field::UdpDst,
+        _ => Field::SctpDst,
+    };
+    let port = (mask != 0).then(|| MatchField::masked(field, value, mask));
+    [MatchField::exact(Field::IpProto, protocol)].into_iter().chain(port).collect()
 }

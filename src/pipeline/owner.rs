@@ -36,6 +36,7 @@ pub mod owners {
         Dhcp "dhcp"
         Tunnel "tunnel"
         Nat "nat"
+        Policy "policy"
     }
 }
 

@@ -146,6 +146,11 @@ impl datastore::Engine for Engine {
             tag: if fault.in_use { "in-use" } else { "invalid-value" },
             message: fault.message,
         })?;
+        self.workshop.model.check_policies(&rows).map_err(|fault| Refusal {
+            path: self.reader.policy_path(&fault.at),
+            tag: "invalid-value",
+            message: fault.message,
+        })?;
         self.workshop.model.check(&rows).map_err(|conflict| Refusal {
             path: self.reader.path(&conflict.claimer),
             tag: "in-use",

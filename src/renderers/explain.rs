@@ -13,7 +13,7 @@ use super::key::Key;
 use super::plan::Plan;
 use super::recipes::FLOATING;
 use super::rendered::{Item, Output, flows_of};
-use crate::model::{Address, Interface, InterfaceId, Model};
+use crate::model::{Address, Interface, InterfaceId, Model, PolicyItem};
 use crate::net::Dpid;
 use crate::pipeline::{Flow, OwnerName, Sheaf};
 use crate::schema::{DataPath, Text};
@@ -57,7 +57,14 @@ impl Engine {
     pub fn explain_flows(&self, query: &FlowQuery, limit: usize) -> (usize, Vec<Explained>) {
         let (count, found) = self.list_flows(query, limit);
         let explained = found.into_iter().map(|(dpid, flow)| {
-            let paths = self.paths_behind(dpid, &flow.owner);
+            let mut paths = match flow.owner.feature() {
+                "policy" => self.policies_behind(&flow),
+                _ => Vec::new(),
+            };
+            // What pods of a switch share, and rules, are of no pod alone.
+            if flow.owner.feature() != "policy" || self.model().interface_named(flow.owner.key()).is_some() {
+                paths.extend(self.paths_behind(dpid, &flow.owner));
+            }
             Explained { dpid, flow, paths }
         });
         (count, explained.collect())
@@ -90,10 +97,11 @@ impl Engine {
         asked.into_iter().chain(pods.iter().map(|pod| self.pod_path(pod))).collect()
     }
 
-    /// Everything an object causes, as things that are added: a pod, or something that is derived, such as an ELAN instance, a VPN
+    /// Everything an object causes, as things that are added: a pod, a policy, or something that is derived, such as an ELAN instance, a VPN
     /// instance or an interface. `None`: the path names no such object.
     pub fn caused_by(&self, path: &DataPath) -> Option<Plan> {
-        let keys = self.keys_of_pod(path).or_else(|| self.keys_deriving(path))?;
+        let of_policy = || self.keys_of_policy(path);
+        let keys = self.keys_of_pod(path).or_else(of_policy).or_else(|| self.keys_deriving(path))?;
         let mut difference = Difference::default();
         for key in keys {
             let came = self.output(&key).into_iter().flat_map(Output::items);
@@ -133,7 +141,13 @@ impl Engine {
         let model = self.model();
         let pod = model.pods().find(|uid| self.pod_path(uid) == *path)?.clone();
         let interfaces = model.interfaces().map(|interface| &interface.id).filter(|id| id.pod == pod);
-        Some(interfaces.cloned().map(Key::Interface).chain([Key::Pod(pod.clone())]).collect())
+        let mut keys = vec![Key::Pod(pod.clone())];
+        for id in interfaces {
+            keys.push(Key::Interface(id.clone()));
+            let on = model.interface(id).and_then(|interface| interface.attachment.as_ref());
+            keys.extend(on.map(|at| Key::Policy(at.dpid, PolicyItem::Target(id.clone()))));
+        }
+        Some(keys)
     }
 
     /// What derives the node at a path, and all that stands for the same object.

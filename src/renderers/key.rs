@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::model::{Chunk, InterfaceId, Model, SHARES, Touched, share_of};
+use crate::model::{Chunk, InterfaceId, Model, PolicyItem, SHARES, Touched, share_of};
 use crate::net::{Dpid, OfPort};
 use crate::schema::Text;
 
@@ -35,6 +35,10 @@ pub enum Key {
     Underlay,
     /// A port number of a bridge, by the bridge's node id.
     PortNumber(Text, OfPort),
+    /// What policies have on a switch.
+    Policy(Dpid, PolicyItem),
+    /// What is told of a policy, by its id.
+    PolicyState(Text),
 }
 
 impl fmt::Display for Key {
@@ -59,6 +63,8 @@ impl fmt::Display for Key {
             Key::Tunnel(from, to) => write!(f, "tunnel from {from} to {to}"),
             Key::Underlay => f.write_str("links between nodes"),
             Key::PortNumber(node_id, number) => write!(f, "port {number} of {node_id}"),
+            Key::PolicyState(id) => write!(f, "policy {id}"),
+            Key::Policy(dpid, item) => write!(f, "policy on {dpid}: {item:?}"),
         }
     }
 }

@@ -17,10 +17,12 @@
 //! | nd        | 45, 82                 | interface, gateway, prefix             |
 //! | dhcp      | 60                     | interface                              |
 //! | nat       | 25 to 28, 44, 46, 47   | interface, switch, floating address    |
+//! | policy    | 211–217, 241–247       | target, peer, port, clause of a policy on a switch |
 
 mod antispoof;
 mod arp;
 mod base;
+mod behind_policies;
 mod coe;
 mod dated;
 mod dhcp;
@@ -37,6 +39,7 @@ mod nodes;
 mod origin;
 mod places;
 mod plan;
+mod policy;
 mod recipes;
 mod rendered;
 mod trace;
@@ -92,6 +95,7 @@ fn switching() -> Vec<Box<dyn Renderer>> {
         Box::new(nd::Nd),
         Box::new(dhcp::Dhcp),
         Box::new(nat::Nat),
+        Box::new(policy::Policies),
     ]
 }
 
@@ -108,5 +112,6 @@ fn deriving(schema: &Schema) -> Vec<Box<dyn Renderer>> {
         Box::new(vpn::Routes::new(schema)),
         Box::new(coe::ServiceAddresses::new(schema)),
         Box::new(nat::FloatingStates::new(schema)),
+        Box::new(policy::PolicyStates::new(schema)),
     ]
 }

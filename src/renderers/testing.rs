@@ -15,6 +15,7 @@ use crate::model::{
 };
 use crate::net::{Dpid, MacAddr, OfPort, UnderlayMtu};
 use crate::pipeline::{Delta, Held, SwitchTables};
+use crate::policy::Labels;
 use crate::schema::{DataPath, Fields, Text, builtin, heap_size, json, tree};
 
 /// Ids for tests: lowest free first, no rest after release.
@@ -168,6 +169,8 @@ fn describe(row: &Row) -> (String, bool) {
         Row::Neighbour(network, address, mac) => (format!("neighbour {network} {address}"), mac.is_none()),
         Row::Exposed(key, row) => (format!("service {key}"), row.is_none()),
         Row::Endpoints(key, row) => (format!("endpoints {key}"), row.is_none()),
+        Row::Policy(key, row) => (format!("policy {key}"), row.is_none()),
+        Row::Namespace(key, row) => (format!("namespace {key}"), row.is_none()),
     }
 }
 
@@ -215,6 +218,8 @@ pub fn pod(name: &str, namespace: &str, node: u64, address: Option<&str>) -> Row
         mac: None,
         bad_mac: None,
         interfaces: vec![interface],
+        labels: Labels::new(),
+        ports: Box::default(),
     };
     Row::Pod(name.into(), Some(pod))
 }

@@ -110,11 +110,7 @@ pub async fn object(asked: Asked) -> Result<Value, Problems> {
 
 /// What it is that a path leads to, where no renderer reads it.
 fn kept(schema: &Schema, path: &DataPath) -> Option<&'static str> {
-    let kept = [
-        ("/service:service-information", "services"),
-        ("/service:endpoints-info", "endpoints"),
-        ("/k8s:k8s", "network policies"),
-    ];
+    let kept = [("/service:service-information", "services"), ("/service:endpoints-info", "endpoints")];
     let top = path.steps.first()?.node;
     kept.iter().find(|(root, _)| schema.resolve(root) == top).map(|(_, what)| *what)
 }

@@ -2,13 +2,15 @@
 
 use crate::model::{Floating, Identity, Interface, Model, NODE_VPN, Uplink};
 use crate::net::{ElanTag, LportTag, OfPort, VpnId};
-use crate::pipeline::actions::{output, pop_vlan};
+use crate::pipeline::actions::{load_egress_zone, output, pop_vlan};
 use crate::pipeline::matches::{
-    arp, arp_tpa, egress_lport, eth_dst, in_port, lport, service_index, tagged, untagged, vlan,
+    arp, arp_tpa, egress_lport, egress_lport_after, eth_dst, in_port, lport, service_index, tagged, untagged,
+    vlan,
 };
 use crate::pipeline::{
     ANTISPOOF_MAC, ARP_CHECK, ARP_RESPONDER, DHCP, EGRESS_DISPATCHER, ELAN_DMAC, Flow, INTERNAL_TUNNEL, IPV6,
-    L3_GATEWAY_MAC, LPORT_DISPATCHER, LPORT_INGRESS, Metadata, Meter, Owner, PDNAT, owners,
+    L3_GATEWAY_MAC, LPORT_DISPATCHER, LPORT_INGRESS, Metadata, Meter, Owner, PDNAT, POLICY_FROM_CLASS,
+    POLICY_TO_CLASS, owners,
 };
 
 /// Pod ports in table 0. Source: netvirt, VLAN ingress.
@@ -24,13 +26,16 @@ const FLOATING: u16 = 6;
 const FLOATING_ARP: u16 = 7;
 /// All services of the dispatcher: their matches never overlap.
 pub(super) const SERVICE: u16 = 10;
-/// The default egress service; an egress policy in front of it comes at 6. Source: genius, service index 9.
+/// The default egress service, for packets that all other services are done with. Source: genius, service index 9.
 const DEFAULT_EGRESS: u16 = 9;
+/// Policy of what a pod gets: the first egress service, beats all others.
+const POLICY_EGRESS: u16 = 11;
 
 /// What table 0 leaves for the first service.
 const FIRST: u8 = 0;
-/// Service indices of the dispatcher; that of DHCP is never met, since it is always the first and so matches 0.
+/// Service indices of the dispatcher; whoever is the first matches 0 instead.
 /// Source: netvirt stable/neon.
+const POLICY_SERVICE: u8 = 2;
 const DHCP_SERVICE: u8 = 5;
 const IPV6_SERVICE: u8 = 7;
 const L3VPN: u8 = 9;
@@ -86,7 +91,7 @@ pub(super) fn node_ingress(ofport: OfPort, port: LportTag, owner: &Owned) -> Flo
 
 /// The services of a node's port: its packets are routed in the VPN of nodes, and its questions for neighbours answered.
 pub(super) fn node_dispatch(port: LportTag, owner: &Owned) -> Vec<Flow> {
-    let extras = Extras { dhcp: false, ipv6: true, routed: true };
+    let extras = Extras { dhcp: false, ipv6: true, routed: true, policed: false };
     dispatch(port, NO_ELAN, Some(NODE_VPN), extras, owner)
 }
 
@@ -97,23 +102,33 @@ pub(super) struct Extras {
     pub ipv6: bool,
     /// It is in a VPN, not only in an ELAN.
     pub routed: bool,
+    /// Policies select its pod.
+    pub policed: bool,
 }
 
 impl Extras {
-    pub fn of(interface: &Interface) -> Extras {
+    pub fn of(interface: &Interface, model: &Model) -> Extras {
         let routed = interface.identity.as_ref().is_some_and(|identity| identity.vpn.is_some());
         let dhcp = interface.dhcp || interface.dhcp_v6;
-        Extras { dhcp, ipv6: routed && interface.has_ipv6(), routed }
+        let on = interface.attachment.as_ref().map(|attachment| attachment.dpid);
+        let policed = on.is_some_and(|dpid| model.is_policed(&interface.id, dpid));
+        Extras { dhcp, ipv6: routed && interface.has_ipv6(), routed, policed }
     }
 
     /// All there are, each at its number.
-    pub fn all() -> [Extras; 8] {
+    pub fn all() -> [Extras; 16] {
         let bit = |number: usize, bit: usize| number >> bit & 1 == 1;
-        std::array::from_fn(|at| Extras { dhcp: bit(at, 0), ipv6: bit(at, 1), routed: bit(at, 2) })
+        std::array::from_fn(|at| Extras {
+            dhcp: bit(at, 0),
+            ipv6: bit(at, 1),
+            routed: bit(at, 2),
+            policed: bit(at, 3),
+        })
     }
 
     pub fn number(self) -> usize {
-        usize::from(self.dhcp) | usize::from(self.ipv6) << 1 | usize::from(self.routed) << 2
+        let bits = [self.dhcp, self.ipv6, self.routed, self.policed];
+        bits.into_iter().enumerate().map(|(at, bit)| usize::from(bit) << at).sum()
     }
 
     /// Whether any of it hands packets to the controller.
@@ -168,10 +183,11 @@ pub(super) fn for_floating(floating: &Floating, owner: &Owned) -> [Flow; 2] {
 
 /// The services of [`dispatch`] by priority.
 pub(super) fn services(extras: Extras) -> Vec<(u8, &'static str)> {
+    let policy = extras.policed.then_some((POLICY_SERVICE, "acl"));
     let dhcp = extras.dhcp.then_some((DHCP_SERVICE, "dhcp"));
     let ipv6 = extras.ipv6.then_some((IPV6_SERVICE, "ipv6"));
     let l3vpn = extras.routed.then_some((L3VPN, "l3vpn"));
-    dhcp.into_iter().chain(ipv6).chain(l3vpn).chain([(ELAN, "elan")]).collect()
+    policy.into_iter().chain(dhcp).chain(ipv6).chain(l3vpn).chain([(ELAN, "elan")]).collect()
 }
 
 /// The VPN that an interface is in, if it is in one; `None`: that has no id yet, so nothing can be said of it.
@@ -198,6 +214,7 @@ pub(super) fn dispatch(
         let next = Metadata::new().service_index(next).lport(port).no_service();
         let routed = |metadata: Metadata| vpn.map_or(metadata, |vpn| metadata.vpn(vpn));
         match services[at].0 {
+            POLICY_SERVICE => draft.write_metadata(next.elan(elan)).goto(POLICY_FROM_CLASS),
             DHCP_SERVICE => draft.write_metadata(next).goto(DHCP),
             IPV6_SERVICE => draft.write_metadata(routed(next.elan(elan))).goto(IPV6),
             L3VPN => draft.write_metadata(routed(next)).goto(L3_GATEWAY_MAC),
@@ -214,5 +231,15 @@ pub(super) fn egress(port: LportTag, ofport: OfPort, owner: &Owned) -> Flow {
         .priority(DEFAULT_EGRESS)
         .matching([egress_lport(port)])
         .then([output(ofport)])
+        .owned_by(owner)
+}
+
+/// What is for this logical port goes by its policies first.
+pub(super) fn egress_policy(port: LportTag, elan: ElanTag, owner: &Owned) -> Flow {
+    Flow::table(EGRESS_DISPATCHER)
+        .priority(POLICY_EGRESS)
+        .matching([egress_lport_after(0, port)])
+        .then([load_egress_zone(elan)])
+        .goto(POLICY_TO_CLASS)
         .owned_by(owner)
 }

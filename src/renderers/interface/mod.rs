@@ -52,7 +52,7 @@ impl Renderer for Interfaces {
                 let Some(vpn) = flows::routing(identity, model) else { return };
                 let owner = Owner::new(&identity.name);
                 out.flow(attachment.dpid, flows::ingress(attachment.ofport, lport, &owner));
-                let extras = flows::Extras::of(interface);
+                let extras = flows::Extras::of(interface, model);
                 if extras.punts() {
                     out.meter(attachment.dpid, flows::punts(lport, &owner));
                 }
@@ -60,6 +60,9 @@ impl Renderer for Interfaces {
                     out.flow(attachment.dpid, flow);
                 }
                 out.flow(attachment.dpid, flows::egress(lport, attachment.ofport, &owner));
+                if extras.policed {
+                    out.flow(attachment.dpid, flows::egress_policy(lport, elan, &owner));
+                }
             }
             Key::Switch(dpid) => {
                 if model.switch(*dpid).is_some() {

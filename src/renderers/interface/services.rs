@@ -16,7 +16,7 @@ pub struct Services {
     services: ListAt,
     ingress: Option<IdentityId>,
     /// The services of an interface: the same for all with the same extras, by their number, and held once.
-    bound: [(SchemaId, Node); 8],
+    bound: [(SchemaId, Node); 16],
     states: ListAt,
     dpid: SchemaId,
     port_no: SchemaId,
@@ -70,7 +70,7 @@ impl Services {
             return;
         };
         let (path, build) = self.services.entry([name(), Value::Identity(ingress)]);
-        let bound = self.bound[flows::Extras::of(interface).number()].clone();
+        let bound = self.bound[flows::Extras::of(interface, model).number()].clone();
         out.node(Store::Config, path, build.child(bound).node());
         let (path, build) = self.states.entry([name(), Value::Identity(ingress)]);
         let node = build

@@ -61,10 +61,15 @@ fn node() -> impl Strategy<Value = u64> {
 fn any_pod() -> impl Strategy<Value = Row> {
     let parts =
         (name(), name(), namespace(), node(), addresses(), any::<[bool; 4]>(), prop::option::of(1_u32..3));
-    (parts, network()).prop_map(
-        |((uid, name, namespace, node, addresses, [named, hosted, second, spaced], wanted), network)| {
+    (parts, network(), super::policy::any_labels()).prop_map(
+        |(
+            (uid, name, namespace, node, addresses, [named, hosted, second, spaced], wanted),
+            network,
+            (labels, ports),
+        )| {
             let Row::Pod(_, Some(mut pod)) = pod(uid, namespace, node, None) else { unreachable!() };
             pod.interfaces[0].addresses = addresses;
+            (pod.labels, pod.ports) = (labels, ports);
             (pod.interfaces[0].network_type, pod.interfaces[0].segmentation_id) = network;
             // The name of another pod, now and then.
             pod.name = if named { Some(uid.into()) } else { Some(name.into()) };
@@ -139,6 +144,8 @@ fn any_row() -> impl Strategy<Value = Row> {
         1 => node().prop_map(|node| translated(&[(node, "203.0.113.5")])),
         1 => Just(Row::SourceNat(None)),
         4 => any_external(),
+        4 => super::policy::any_policy(&NAMESPACES),
+        1 => super::policy::any_namespace(&NAMESPACES),
         1 => (node(), 1_u32..3).prop_map(|(node, ofport)| {
             let [_, Row::Port(id, Some(port))] = switch(node) else { unreachable!() };
             Row::Port(id, Some(Port { ofport: OfPort(ofport), ..port }))
@@ -313,6 +320,7 @@ fn ids_in_use(model: &Model) -> BTreeMap<(Pool, String), u32> {
         }
     }
     // A number that was asked for by hand is none of the pool.
+    ids.extend(model.conjunctions().map(|(key, id)| ((Pool::Policies, key.to_string()), id)));
     ids.retain(|(pool, _), id| *pool != Pool::Vni || POOL_VNIS.contains(id));
     if model.switches().next().is_some() {
         ids.insert((Pool::Interfaces, "tunnel".to_owned()), 0);
@@ -475,7 +483,7 @@ proptest! {
 
     /// An id that could not be given is given as soon as the pool allows, and then nothing reminds of the delay.
     #[test]
-    fn a_used_up_pool_only_delays(history in any_history(), pool in 0_usize..4) {
+    fn a_used_up_pool_only_delays(history in any_history(), pool in 0_usize..5) {
         let mut world = World::default();
         world.ids.closed.insert(super::super::POOLS[pool].pool);
         for rows in history {
@@ -534,5 +542,7 @@ fn without(row: &Row) -> Row {
         Row::Neighbour(network, address, _) => Row::Neighbour(network.clone(), *address, None),
         Row::Exposed(key, _) => Row::Exposed(key.clone(), None),
         Row::Endpoints(key, _) => Row::Endpoints(key.clone(), None),
+        Row::Policy(key, _) => Row::Policy(key.clone(), None),
+        Row::Namespace(key, _) => Row::Namespace(key.clone(), None),
     }
 }

@@ -11,6 +11,8 @@ mod mini;
 mod north_south;
 mod ovs;
 mod plan;
+mod policy;
+mod policy_store;
 mod prefixes;
 mod spoof;
 mod store;

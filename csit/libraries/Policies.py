@@ -1,0 +1,382 @@
+"""Robot keywords for isolation policies: written as Kubernetes has them, judged by what they mean, tried with real packets."""
+
+import contextlib
+import ipaddress
+import random
+import socket
+import threading
+import time
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+from robot.libraries.BuiltIn import BuiltIn
+
+import carry
+from lab import wait_until
+
+#: What is tried between any two pods. ICMP has no port.
+PROBES = [("TCP", 80), ("TCP", 8080), ("UDP", 53), ("ICMP", 0)]
+#: Seconds in which an answer comes, or none will.
+QUIET = 0.5
+
+
+@library(scope="SUITE", auto_keywords=False)
+class Policies:
+    def __init__(self):
+        self.policies = {}
+        self.labels = {}
+        self.servers = {}
+
+    @property
+    def coeus(self):
+        return BuiltIn().get_library_instance("CoeusLab")
+
+    def request(self, method, path, body=None, wanted=(200, 201, 204)):
+        session = BuiltIn().get_library_instance("RequestsLibrary")._cache.switch("coeus")
+        answer = session.request(method, f"http://127.0.0.1:8181{path}", json=body, timeout=30)
+        if answer.status_code not in wanted:
+            raise AssertionError(f"{method} {path}: {answer.status_code} {answer.text}")
+        return answer
+
+    # -- what is written
+
+    @keyword
+    def put_policy(self, name, spec, namespace="blue", established="cut"):
+        """A NetworkPolicy's spec as Kubernetes has it."""
+        body = self.policy_body(name, spec, namespace, established)
+        self.request("PUT", self.policy_path(name), body)
+        self.policies[name] = spec
+
+    @keyword
+    def policy_path(self, name):
+        return f"/rests/data/k8s:k8s/network-policies/network-policy={self.coeus.pod_uid('policy ' + name)}"
+
+    @keyword
+    def policy_body(self, name, spec, namespace="blue", established="cut"):
+        return {"k8s:network-policy": [{
+            "uuid": self.coeus.pod_uid("policy " + name), "name": name, "coeus-policy:namespace": namespace,
+            "coeus-policy:established-flows": established, "network-policy-spec": written(spec),
+        }]}
+
+    @keyword
+    def policy_is_refused(self, spec, *words):
+        """The write fails, says why, and leaves nothing."""
+        answer = self.request("PUT", self.policy_path("refused"), self.policy_body("refused", spec), (400, 409))
+        for word in words:
+            if word not in answer.text:
+                raise AssertionError(f"{word!r} is not said: {answer.text}")
+        self.request("GET", self.policy_path("refused"), wanted=(404, 409))
+
+    @keyword
+    def delete_policy(self, name):
+        self.request("DELETE", self.policy_path(name))
+        del self.policies[name]
+
+    @keyword
+    def delete_all_policies(self):
+        for name in list(self.policies):
+            self.delete_policy(name)
+
+    @keyword
+    def label_pod(self, pod, *labels):
+        """Replaces the labels of a pod; each is `key=value`."""
+        labels = dict(label.split("=") for label in labels)
+        path = f"/rests/data/pod:coe/pods={self.coeus.pod_uid(pod)}"
+        entry = self.request("GET", f"{path}?content=config").json()["pod:pods"]
+        entry[0]["coeus-policy:label"] = [{"key": key, "value": value} for key, value in labels.items()]
+        entry[0]["coeus-policy:named-port"] = [{"name": "http", "protocol": "TCP", "port": 80}]
+        self.request("PUT", path, {"pod:pods": entry})
+        self.labels[pod] = labels
+
+    @keyword
+    def isolate_namespace(self, name, isolated):
+        body = {"coeus-policy:namespace": [{"name": name, "isolated": isolated == "yes"}]}
+        self.request("PUT", f"/rests/data/coeus-policy:namespaces/namespace={name}", body)
+
+    # -- what is tried
+
+    @keyword
+    def serve_in_pods(self):
+        """Every pod answers on every port that is tried."""
+        for name, pod in self.coeus.pods.items():
+            self.servers[name] = Server(pod)
+
+    @keyword
+    def stop_servers(self):
+        for server in self.servers.values():
+            server.stop()
+
+    @keyword
+    def packets_should_tell(self, patience=6):
+        """Every cell of the truth table with real packets, until all are as they are meant; answers the seconds that took."""
+        began = time.monotonic()
+        while True:
+            wrong = [cell for cell in self.cells() if cell]
+            if not wrong:
+                return round(time.monotonic() - began, 3)
+            if time.monotonic() - began > float(patience):
+                raise AssertionError(f"{len(wrong)} cells are wrong: {'; '.join(wrong[:8])}; policies {self.policies}")
+
+    def cells(self):
+        pods = [name for name in self.coeus.pods if name in self.labels]
+        found, threads = [], []
+
+        def tried(one, other, kind, port):
+            wanted = self.allows(one, other, kind, port)
+            if self.passes(one, other, kind, port) != wanted:
+                found.append(f"{kind}/{port} from {one} to {other} should {'pass' if wanted else 'fail'}")
+
+        for one in pods:
+            for other in pods:
+                for kind, port in PROBES if one != other else []:
+                    threads.append(threading.Thread(target=tried, args=(one, other, kind, port)))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return found
+
+    def passes(self, one, other, kind, port):
+        source, target = self.coeus.pods[one], self.coeus.pods[other]
+        if kind == "ICMP":
+            return source.ping(target.address, count=1, wait=QUIET) > 0
+        stream = socket.SOCK_STREAM if kind == "TCP" else socket.SOCK_DGRAM
+        with carry.endpoint(source.namespace, source.address, stream, QUIET) as sender:
+            try:
+                sender.connect((target.address, port))
+                sender.send(b"?")
+                return bool(sender.recv(1))
+            except OSError:
+                return False
+
+    @keyword
+    def connection_should(self, verb, one, other, port=80, kind="TCP"):
+        """`pass` or `fail`, at last."""
+        wanted = verb == "pass"
+        wait_until(f"{kind}/{port} from {one} to {other} {verb}es", lambda: self.passes(one, other, kind, int(port)) == wanted, 8)
+
+    @keyword
+    def open_connection(self, one, other, port=80):
+        """A connection that says something, for later."""
+        source, target = self.coeus.pods[one], self.coeus.pods[other]
+        self.open = carry.endpoint(source.namespace, source.address, socket.SOCK_STREAM, 3)
+        self.open.connect((target.address, int(port)))
+        self.open_connection_should("pass")
+
+    @keyword
+    def open_connection_should(self, verb):
+        try:
+            self.open.send(b"?")
+            went = bool(self.open.recv(1))
+        except OSError:
+            went = False
+        if went != (verb == "pass"):
+            raise AssertionError(f"the connection did not {verb}")
+
+    @keyword
+    def close_connection(self):
+        self.open.close()
+
+    @keyword
+    def try_random_policies(self, seed, cases):
+        """Policies and labels drawn from a seed, each case a change of one thing; answers the slowest and the middle time."""
+        generator, times = random.Random(int(seed)), []
+        for number in range(int(cases)):
+            step = generator.random()
+            name = f"random {generator.randrange(3)}"
+            if step < 0.2:
+                pod = generator.choice(sorted(self.labels))
+                self.label_pod(pod, *[f"{key}={generator.choice('ab')}" for key in ("app", "tier") if generator.random() < 0.7])
+            elif step < 0.3 and name in self.policies:
+                self.delete_policy(name)
+            else:
+                self.put_policy(name, drawn(generator, [self.coeus.pods[pod].address for pod in sorted(self.labels)]))
+            try:
+                times.append(self.packets_should_tell())
+            except AssertionError as error:
+                raise AssertionError(f"seed {seed}, case {number}: {error}") from None
+        times.sort()
+        logger.info(f"seconds from PUT to the last cell: {times}")
+        return times[-1], times[len(times) // 2]
+
+    # -- what is meant
+
+    def allows(self, one, other, kind, port):
+        return self.lets("egress", one, other, kind, port) and self.lets("ingress", other, one, kind, port)
+
+    def lets(self, direction, own, peer, kind, port):
+        isolated = False
+        for spec in self.policies.values():
+            types = spec.get("policyTypes") or ["Ingress"] + (["Egress"] if spec.get("egress") else [])
+            if direction.title() not in types or not selects(spec.get("podSelector", {}), self.labels[own]):
+                continue
+            isolated = True
+            for rule in spec.get(direction, []):
+                peers = rule.get("to" if direction == "egress" else "from")
+                if (not peers or any(self.is_peer(wanted, peer) for wanted in peers)) and on_port(rule.get("ports"), kind, port):
+                    return True
+        return not isolated
+
+    def is_peer(self, wanted, pod):
+        if block := wanted.get("ipBlock"):
+            address = ipaddress.ip_address(self.coeus.pods[pod].address)
+            return address in ipaddress.ip_network(block["cidr"]) and not any(
+                address in ipaddress.ip_network(hole) for hole in block.get("except", [])
+            )
+        space = {"kubernetes.io/metadata.name": pod.split(":")[0]}
+        return selects(wanted.get("namespaceSelector", {}), space) and selects(wanted.get("podSelector", {}), self.labels[pod])
+
+
+class Server:
+    """Answers in a pod on all ports that are tried."""
+
+    def __init__(self, pod):
+        self.sockets, self.running = [], True
+        for kind, port in PROBES:
+            if kind == "ICMP":
+                continue
+            stream = kind == "TCP"
+            make = socket.SOCK_STREAM if stream else socket.SOCK_DGRAM
+            made = carry.inside(pod.namespace, lambda make=make: socket.socket(socket.AF_INET, make))
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind((pod.address, port))
+            if stream:
+                made.listen(128)
+            self.sockets.append(made)
+            threading.Thread(target=self.streams if stream else self.datagrams, args=(made,), daemon=True).start()
+
+    def streams(self, made):
+        with contextlib.suppress(OSError):
+            while self.running:
+                taken, _ = made.accept()
+                threading.Thread(target=self.echo, args=(taken,), daemon=True).start()
+
+    def echo(self, taken):
+        with contextlib.suppress(OSError), taken:
+            taken.settimeout(60)
+            while said := taken.recv(64):
+                taken.send(said)
+
+    def datagrams(self, made):
+        with contextlib.suppress(OSError):
+            while self.running:
+                said, sender = made.recvfrom(64)
+                made.sendto(said, sender)
+
+    def stop(self):
+        self.running = False
+        for made in self.sockets:
+            with contextlib.suppress(OSError):
+                made.shutdown(socket.SHUT_RDWR)
+            made.close()
+
+
+def selects(selector, labels):
+    if any(labels.get(key) != value for key, value in selector.get("matchLabels", {}).items()):
+        return False
+    for one in selector.get("matchExpressions", []):
+        there, values = one["key"] in labels, one.get("values", [])
+        holds = {
+            "In": there and labels.get(one["key"]) in values,
+            "NotIn": not there or labels[one["key"]] not in values,
+            "Exists": there,
+            "DoesNotExist": not there,
+        }[one["operator"]]
+        if not holds:
+            return False
+    return True
+
+
+def on_port(ports, kind, port):
+    if not ports:
+        return True
+    for one in ports:
+        if one.get("protocol", "TCP") != kind:
+            continue
+        first = {"http": 80}.get(one.get("port"), one.get("port"))
+        if first is None or first <= port <= one.get("endPort", first):
+            return True
+    return False
+
+
+def written(spec):
+    """The same in the words of the models."""
+    def selector(given):
+        labels = [{"key": key, "value": value} for key, value in given.get("matchLabels", {}).items()]
+        found = {"match-labels": labels} if labels else {}
+        if given.get("matchExpressions"):
+            found["coeus-policy:match-expressions"] = given["matchExpressions"]
+        return found
+
+    def peer(given):
+        found = {}
+        if "podSelector" in given:
+            found["peer-pod-selector"] = selector(given["podSelector"])
+        if "namespaceSelector" in given:
+            found["peer-namespace-selector"] = selector(given["namespaceSelector"])
+        if "ipBlock" in given:
+            found["ip-block"] = given["ipBlock"]
+        return {"network-policy-peer": found}
+
+    def port(given):
+        found = {"protocol": given.get("protocol", "TCP")}
+        if "port" in given:
+            found["port"] = str(given["port"])
+        if "endPort" in given:
+            found["coeus-policy:end-port"] = given["endPort"]
+        return {"network-policy-port": found}
+
+    body = {}
+    if selector(spec.get("podSelector", {})):
+        body["pod-selector"] = selector(spec["podSelector"])
+    for direction, peers in (("ingress", "from"), ("egress", "to")):
+        rules = []
+        for rule in spec.get(direction, []):
+            found = {}
+            if rule.get("ports"):
+                found[f"{direction}-ports"] = [port(one) for one in rule["ports"]]
+            if rule.get(peers):
+                found[peers] = [peer(one) for one in rule[peers]]
+            rules.append({f"network-policy-{direction}-rule": found})
+        if rules:
+            body[direction] = rules
+    if spec.get("policyTypes"):
+        body["policy-types"] = [kind.lower() for kind in spec["policyTypes"]]
+    return body
+
+
+def drawn(generator, addresses):
+    """A policy's spec, drawn at random."""
+    def selector():
+        key, values = generator.choice(["app", "tier"]), generator.sample(["a", "b"], generator.randint(1, 2))
+        kind = generator.randrange(6)
+        if kind < 2:
+            return {}
+        if kind < 4:
+            return {"matchLabels": {key: values[0]}}
+        operator = generator.choice(["In", "NotIn", "Exists", "DoesNotExist"])
+        values = {"values": values} if operator in ("In", "NotIn") else {}
+        return {"matchExpressions": [{"key": key, "operator": operator, **values}]}
+
+    def peer():
+        kind = generator.randrange(3)
+        if kind == 0:
+            return {"podSelector": selector()}
+        if kind == 1:
+            return {"namespaceSelector": generator.choice([{}, {"matchLabels": {"kubernetes.io/metadata.name": "blue"}}]), "podSelector": selector()}
+        hole = generator.choice(addresses) + "/32"
+        return {"ipBlock": {"cidr": generator.choice(["0.0.0.0/0", "10.0.0.0/8"]), "except": [hole]}}
+
+    def port():
+        return generator.choice([
+            {"protocol": "TCP", "port": 80}, {"protocol": "UDP", "port": 53}, {"protocol": "UDP"},
+            {"protocol": "TCP", "port": "http"}, {"protocol": "TCP", "port": 81, "endPort": 9000},
+        ])
+
+    def rules():
+        some = lambda make: [make() for _ in range(generator.randrange(3))]  # noqa: E731
+        return [{"from": some(peer), "to": some(peer), "ports": some(port)} for _ in range(generator.randrange(3))]
+
+    types = generator.choice([["Ingress"], ["Egress"], ["Ingress", "Egress"], []])
+    ingress, egress = ([{key: rule[key] for key in (way, "ports")} for rule in rules()] for way in ("from", "to"))
+    return {"podSelector": selector(), "policyTypes": types, "ingress": ingress, "egress": egress}

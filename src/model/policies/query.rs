@@ -1,0 +1,133 @@
+//! What the renderer asks of policies.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnetwork::IpNetwork;
+
+use super::super::apply::Model;
+use super::super::interface::InterfaceId;
+use super::clauses::Clause;
+use super::{ClauseRef, Entry, Known};
+use crate::net::Dpid;
+use crate::policy::{Direction, Policy, PortMatch};
+use crate::schema::Text;
+
+/// What policies say of an interface in one direction.
+#[derive(Debug, Default)]
+pub struct Stance<'a> {
+    /// Some policy selects it in this direction: what none allows is denied.
+    pub is_isolated: bool,
+    /// All of them let go on what was allowed.
+    pub keeps_established: bool,
+    pub clauses: Vec<&'a Clause>,
+}
+
+impl Model {
+    /// Whether an interface is that of a pod that policies select.
+    pub fn is_policed(&self, id: &InterfaceId, dpid: Dpid) -> bool {
+        self.policies.policed_on.get(&dpid).is_some_and(|all| all.contains(id))
+    }
+
+    /// Whether a switch has such an interface.
+    pub fn has_policies(&self, dpid: Dpid) -> bool {
+        self.policies.policed_on.contains_key(&dpid)
+    }
+
+    /// What policies say of an interface.
+    pub fn stance(&self, id: &InterfaceId, direction: Direction) -> Stance<'_> {
+        let Some(known) = self.policies.known.get(&id.pod) else { return Stance::default() };
+        let groups = known.groups.iter().filter_map(|group| self.policies.groups.get(group));
+        let ids = groups.flat_map(|group| &group.targets_of);
+        let entries = ids.filter_map(|id| self.policies.entries.get(id));
+        let of_direction: Vec<&Entry> =
+            entries.filter(|entry| entry.policy.rules(direction).is_some()).collect();
+        let clauses = of_direction.iter().flat_map(|entry| &entry.clauses);
+        Stance {
+            is_isolated: !of_direction.is_empty(),
+            keeps_established: !of_direction.is_empty()
+                && of_direction.iter().all(|entry| entry.policy.keeps_established),
+            clauses: clauses
+                .filter(|clause| clause.direction == direction && clause.is_for(&known.ports))
+                .collect(),
+        }
+    }
+
+    /// The clauses that a switch needs and that addresses are peers of.
+    pub fn clauses_with_peer(&self, dpid: Dpid, direction: Direction, prefix: IpNetwork) -> Vec<&Clause> {
+        let by_prefix = self.policies.by_prefix.get(&(direction, prefix)).into_iter().flatten();
+        let mut found: Vec<&Clause> = by_prefix.filter_map(|at| self.clause_on(at, dpid)).collect();
+        if prefix.prefix() == if prefix.is_ipv4() { 32 } else { 128 } {
+            for known in self.pods_at(prefix.ip()) {
+                let groups =
+                    known.groups.iter().filter_map(|key| Some((key, self.policies.groups.get(key)?)));
+                for (key, group) in groups {
+                    let entries = group.peers_of.iter().filter_map(|id| self.policies.entries.get(id));
+                    let clauses = entries
+                        .filter(|entry| self.policies.is_on(entry, dpid))
+                        .flat_map(|entry| &entry.clauses);
+                    found.extend(clauses.filter(|clause| {
+                        clause.direction == direction
+                            && clause.is_with(&known.ports)
+                            && clause.peers.as_ref().is_some_and(|peers| peers.groups.contains(key))
+                    }));
+                }
+            }
+        }
+        found.sort_by(|one, other| one.key.cmp(&other.key));
+        found.dedup_by(|one, other| one.key == other.key);
+        found
+    }
+
+    fn pods_at(&self, address: IpAddr) -> impl Iterator<Item = &Known> {
+        let pods = self.policies.by_address.get(&address);
+        pods.into_iter().flat_map(|pods| pods.iter()).filter_map(|pod| self.policies.known.get(pod))
+    }
+
+    /// The clauses that a switch needs and that a port is of.
+    pub fn clauses_with_port(&self, dpid: Dpid, direction: Direction, port: PortMatch) -> Vec<&Clause> {
+        let found = self.policies.by_port.get(&(direction, port)).into_iter().flatten();
+        let mut found: Vec<&Clause> = found.filter_map(|at| self.clause_on(at, dpid)).collect();
+        found.sort_by(|one, other| one.key.cmp(&other.key));
+        found
+    }
+
+    /// The clause kept under this key, if a switch needs it.
+    pub fn clause(&self, dpid: Dpid, key: &str) -> Option<&Clause> {
+        self.clause_on(self.policies.by_key.get(key)?, dpid)
+    }
+
+    /// The policies that select an interface's pod.
+    pub fn policies_selecting(&self, id: &InterfaceId) -> impl Iterator<Item = &Text> {
+        let known = self.policies.known.get(&id.pod);
+        let groups = known.into_iter().flat_map(|known| &known.groups);
+        groups.filter_map(|group| self.policies.groups.get(group)).flat_map(|group| &group.targets_of)
+    }
+
+    /// The policy that a clause is of.
+    pub fn policy_of_clause(&self, key: &str) -> Option<&Text> {
+        self.policies.by_key.get(key).map(|(id, _)| id)
+    }
+
+    fn clause_on(&self, (id, at): &ClauseRef, dpid: Dpid) -> Option<&Clause> {
+        let entry = self.policies.entries.get(id)?;
+        entry.clauses.get(*at).filter(|_| self.policies.is_on(entry, dpid))
+    }
+
+    /// Numbers of conjunctions, by the keys they are kept under.
+    pub fn conjunctions(&self) -> impl Iterator<Item = (&Text, u32)> {
+        let clauses = self.policies.entries.values().flat_map(|entry| &entry.clauses);
+        clauses.filter_map(|clause| Some((&clause.key, clause.id?)))
+    }
+
+    /// All policies in force, by id.
+    pub fn policies(&self) -> impl Iterator<Item = (&Text, &Arc<Policy>)> {
+        self.policies.entries.iter().map(|(id, entry)| (id, &entry.policy))
+    }
+}
+
+impl super::Policies {
+    fn is_on(&self, entry: &Entry, dpid: Dpid) -> bool {
+        self.groups.get(&entry.targets).is_some_and(|group| group.spans.contains_key(&dpid))
+    }
+}

@@ -1,0 +1,181 @@
+//! Policies as clients write them: what is read, refused, told and explained.
+
+use super::super::FlowQuery;
+use super::mini::Mini;
+use crate::datastore::Store::{Config, Operational};
+use crate::schema::{DataPath, builtin};
+
+const ID: &str = "99999999-9999-4999-8999-999999999999";
+const POD: &str = "11111111-1111-1111-1111-111111111111";
+const SWITCH: &str = r#"{"network-topology:topology":[{"topology-id":"ovsdb:1","node":[
+        {"node-id":"ovsdb://uuid/a","ovsdb:openvswitch-other-configs":[
+            {"other-config-key":"local_ip","other-config-value":"192.168.56.11"}]},
+        {"node-id":"ovsdb://uuid/a/bridge/br-int","ovsdb:bridge-name":"br-int","ovsdb:datapath-id":"00:00:00:00:00:00:00:01",
+         "termination-point":[
+            {"tp-id":"veth1","ovsdb:ofport":10,"ovsdb:interface-external-ids":[
+                {"external-id-key":"iface-id","external-id-value":"blue:p1"},
+                {"external-id-key":"attached-mac","external-id-value":"0a:00:00:00:01:10"}]}]}]}]}"#;
+
+fn path() -> String {
+    format!("k8s:k8s/network-policies/network-policy={ID}")
+}
+
+fn put(mini: &mut Mini, spec: &str) -> Result<(), crate::datastore::Refusal> {
+    let body = format!(
+        r#"{{"k8s:network-policy":[{{"uuid":"{ID}","name":"n","coeus-policy:namespace":"blue","network-policy-spec":{spec}}}]}}"#
+    );
+    mini.put(Config, &path(), &body)
+}
+
+fn pod(mini: &mut Mini, more: &str) -> Result<(), crate::datastore::Refusal> {
+    let body = format!(
+        r#"{{"pod:pods":[{{"uid":"{POD}","name":"p1","network-NS":"blue","host-ip-address":"192.168.56.11",
+        "interface":[{{"uid":"{POD}","ip-address":"10.0.0.1"}}]{more}}}]}}"#
+    );
+    mini.put(Config, &format!("pod:coe/pods={POD}"), &body)
+}
+
+fn one_pod() -> Mini {
+    let mut mini = Mini::new();
+    mini.put(Operational, "network-topology:network-topology/topology=ovsdb%3A1", SWITCH).unwrap();
+    pod(&mut mini, r#","coeus-policy:label":[{"key":"app","value":"db"}]"#).unwrap();
+    mini
+}
+
+fn lines(mini: &Mini, table: u8) -> Vec<String> {
+    let desired = mini.engine.desired();
+    let flows = desired.values().flat_map(|tables| tables.flows.iter());
+    flows.filter(|flow| flow.table == table).map(|flow| flow.to_string()).collect()
+}
+
+fn rule(direction: &str, peers: &str, ports: &str) -> String {
+    let way = if direction == "ingress" { "from" } else { "to" };
+    format!(
+        r#"{{"{direction}":[{{"network-policy-{direction}-rule":{{"{way}":[{peers}],"{direction}-ports":[{ports}]}}}}]}}"#
+    )
+}
+
+fn peer(inside: &str) -> String {
+    format!(r#"{{"network-policy-peer":{{{inside}}}}}"#)
+}
+
+fn port(inside: &str) -> String {
+    format!(r#"{{"network-policy-port":{{{inside}}}}}"#)
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_and_nothing_is_stored() {
+    let mut mini = one_pod();
+    let spec = |peers: &str, ports: &str| rule("ingress", peers, ports);
+    for (spec, said) in [
+        (spec("", &port(r#""port":"0""#)), "port 0 is out of range"),
+        (spec("", &port(r#""port":"65536""#)), "port 65536 is out of range"),
+        (spec("", &port(r#""port":"90","coeus-policy:end-port":80"#)), "end-port 80 is below port 90"),
+        (spec("", &port(r#""port":"http","coeus-policy:end-port":80"#)), "end-port with port http"),
+        (spec("", &port(r#""coeus-policy:end-port":80"#)), "end-port without port"),
+        (spec("", &port(r#""port":"Web""#)), "neither a number nor a port's name"),
+        (spec(&peer(""), ""), "a peer names nobody"),
+        (
+            spec(&peer(r#""peer-pod-selector":{},"ip-block":{"cidr":"10.0.0.0/8"}"#), ""),
+            "an ip-block and a selector",
+        ),
+        (spec(&peer(r#""ip-block":{"cidr":"10.0.0.0/33"}"#), ""), "is no prefix"),
+        (
+            spec(&peer(r#""ip-block":{"cidr":"10.0.0.0/8","except":["11.0.0.0/16"]}"#), ""),
+            "except 11.0.0.0/16 is not strictly within cidr 10.0.0.0/8",
+        ),
+        (r#"{"pod-selector":{"match-labels":[{"key":"a b","value":"c"}]}}"#.into(), "is no key of a label"),
+        (r#"{"pod-selector":{"match-labels":[{"key":"a","value":"c d"}]}}"#.into(), "is no value of label a"),
+        (
+            r#"{"pod-selector":{"coeus-policy:match-expressions":[{"key":"a","operator":"In"}]}}"#.into(),
+            "operator In of key a has no values",
+        ),
+        (
+            r#"{"pod-selector":{"coeus-policy:match-expressions":[{"key":"a","operator":"Exists","values":["b"]}]}}"#
+                .into(),
+            "takes no values",
+        ),
+    ] {
+        let refusal = put(&mut mini, &spec).unwrap_err();
+        assert!(refusal.message.contains(said) && refusal.message.contains(ID), "{said}: {refusal}");
+        assert_eq!(mini.get(Config, &path()), "", "{said}");
+    }
+    let refusal = pod(&mut mini, r#","coeus-policy:label":[{"key":"-","value":"db"}]"#).unwrap_err();
+    assert!(refusal.message.contains("is no key of a label"), "{refusal}");
+}
+
+/// An empty selector of a peer selects all, an absent list means everybody, an empty list of rules nobody.
+#[test]
+fn what_is_empty_is_not_what_is_absent() {
+    let mut mini = one_pod();
+    let rules = |mini: &Mini| {
+        let of = |part: &str| lines(mini, 244).iter().filter(|line| line.contains(part)).count();
+        (of("priority=30"), of("nw_src"), of("priority=20"))
+    };
+    put(&mut mini, r#"{"policy-types":["ingress"]}"#).unwrap();
+    assert_eq!(rules(&mini), (0, 0, 0), "{:?}", lines(&mini, 244));
+    put(&mut mini, r#"{"ingress":[{}]}"#).unwrap();
+    assert_eq!(rules(&mini), (1, 0, 0));
+    put(&mut mini, &rule("ingress", &peer(r#""peer-pod-selector":{}"#), "")).unwrap();
+    assert_eq!(rules(&mini), (0, 1, 3), "the pod itself is its peer: {:?}", lines(&mini, 244));
+    put(&mut mini, &rule("ingress", &peer(r#""peer-namespace-selector":{}"#), "")).unwrap();
+    assert_eq!(rules(&mini), (0, 1, 3));
+    put(&mut mini, r#"{"policy-types":["egress"]}"#).unwrap();
+    assert_eq!(rules(&mini), (1, 0, 0), "it says nothing of ingress");
+}
+
+#[test]
+fn what_matches_nothing_says_so() {
+    let mut mini = one_pod();
+    let peers = peer(r#""peer-pod-selector":{"match-labels":[{"key":"app","value":"web"}]}"#);
+    let spec = rule("ingress", &peers, &port(r#""port":"http""#));
+    put(&mut mini, &spec).unwrap();
+    let state = mini.get(Operational, "coeus-policy:policies");
+    for part in [
+        r#""selected-pods":1"#,
+        "ingress rule 1: peer 1 selects no pod of namespace blue",
+        "no pod that it is about has a TCP port http",
+    ] {
+        assert!(state.contains(part), "{part} is missing: {state}");
+    }
+    pod(
+        &mut mini,
+        r#","coeus-policy:label":[{"key":"app","value":"web"}],
+            "coeus-policy:named-port":[{"name":"http","protocol":"TCP","port":8080}]"#,
+    )
+    .unwrap();
+    let state = mini.get(Operational, "coeus-policy:policies");
+    assert!(!state.contains("reason"), "{state}");
+    assert!(lines(&mini, 244).iter().any(|line| line.contains("tp_dst=8080")), "{:?}", lines(&mini, 244));
+    mini.delete(Config, &path()).unwrap();
+    assert_eq!(mini.get(Operational, "coeus-policy:policies"), "");
+}
+
+#[test]
+fn flows_lead_to_policies_and_policies_to_flows() {
+    let mut mini = one_pod();
+    put(&mut mini, &rule("ingress", &peer(r#""ip-block":{"cidr":"192.0.2.0/24"}"#), "")).unwrap();
+    let (count, found) = mini
+        .engine
+        .explain_flows(&FlowQuery { text: Some("nw_src=192.0.2.0/24".into()), ..FlowQuery::default() }, 9);
+    let wanted = DataPath::parse_rfc8040(builtin(), &path()).unwrap();
+    assert_eq!((count, &found[0].paths), (1, &vec![wanted.clone()]));
+    let (_, denied) = mini.engine.explain_flows(&FlowQuery { table: Some(247), ..FlowQuery::default() }, 9);
+    let denied = denied.iter().find(|found| found.flow.owner.key() == "blue:p1").unwrap();
+    assert_eq!(denied.paths.len(), 2, "the policy and the pod");
+    let plan = mini.engine.caused_by(&wanted).unwrap();
+    let text = format!("{plan:?}");
+    for part in ["table=244", "table=247", "nw_src=192.0.2.0/24", "conj_id"] {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
+}
+
+/// A restart sends nothing: numbers of conjunctions are kept.
+#[test]
+fn a_restart_renders_the_same() {
+    let mut mini = one_pod();
+    put(&mut mini, &rule("ingress", &peer(r#""ip-block":{"cidr":"192.0.2.0/24"}"#), "")).unwrap();
+    let before = mini.engine.desired();
+    mini.restore();
+    assert_eq!(mini.engine.desired(), before);
+}
