@@ -66,6 +66,17 @@ The Node Always Reaches Its Pods And They It
     ${address}=    Node Address    1
     Ping Should Pass    blue:p1    ${address}
 
+Fragments Go With Their Connection
+    ${spec}=    Evaluate    {"ingress": [{"ports": [{"protocol": "UDP", "port": 53}]}]}
+    Put Policy    dns    ${spec}
+    Packets Should Tell
+    Long Datagrams Should    pass    blue:p1    blue:p3
+    Long Datagrams Should    pass    blue:p1    blue:p2
+    ${spec}=    Evaluate    {"ingress": [{"ports": [{"protocol": "UDP", "port": 54}]}]}
+    Put Policy    dns    ${spec}
+    Packets Should Tell
+    Long Datagrams Should    fail    blue:p1    blue:p3
+
 A Connection That Is No Longer Allowed Is Cut
     ${open}=    Evaluate    {"ingress": [{"from": [{"podSelector": {}}]}]}
     ${shut}=    Evaluate    {"policyTypes": ["Ingress"]}

@@ -218,6 +218,11 @@ pub fn hidden_protocols() -> [Vec<MatchField>; 2] {
     [vec![ipv6(), protocol(0)], vec![ipv6(), protocol(59), first_fragment()]]
 }
 
+/// Fragments behind the first one, which have no transport header.
+pub fn later_fragment() -> MatchField {
+    MatchField::exact(Field::IpFrag, 3_u8)
+}
+
 /// First fragments in which UDP or ICMPv6 should begin and do not: their ports and types read as zero.
 pub fn hidden_transports() -> [Vec<MatchField>; 2] {
     let [version, icmpv6, kind, _] = icmpv6(0);

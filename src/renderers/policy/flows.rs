@@ -9,8 +9,8 @@ use super::side::Side;
 use crate::net::LportTag;
 use crate::pipeline::actions::{conjunction, remember_in_elan, track_in_elan};
 use crate::pipeline::matches::{
-    conjunction_holds, ct, ct_mark_bit, ct_state, icmpv6, ipv4, ipv6, tcp_without_syn, transport_to, udp,
-    udp_v6,
+    conjunction_holds, ct, ct_mark_bit, ct_state, icmpv6, ipv4, ipv6, later_fragment, tcp_without_syn,
+    transport_to, udp, udp_v6,
 };
 use crate::pipeline::{Flow, Owner, owners};
 use crate::policy::PortMatch;
@@ -24,6 +24,8 @@ const INVALID: u16 = 100;
 const RELATED: u16 = 90;
 const ANSWER: u16 = 80;
 const UNASKED: u16 = 70;
+/// Fragments without ports: they go with the first one of their connection.
+const FRAGMENT: u16 = 65;
 const KEPT: u16 = 60;
 /// Of table 214 and 244: the node, and pods that are open; neither needs a rule.
 const NODE: u16 = 40;
@@ -66,6 +68,8 @@ pub(super) fn of_switch<S: Side>(owner: &Owned) -> Vec<Flow> {
     flows.push(state(ANSWER).matching(answer).then(S::pass()).owned_by(owner));
     flows.push(state(UNASKED).matching([ct_state(ct::REPLY, 0)]).owned_by(owner));
     for version in [ipv4(), ipv6()] {
+        let fragment = state(FRAGMENT).matching([version, later_fragment()]).matching(known(S::BIT));
+        flows.push(fragment.then(S::pass()).owned_by(owner));
         let class = Flow::table(S::CLASS).priority(TRACKED).matching([version]);
         flows.push(class.goto(S::TRACK).owned_by(owner));
         let track = Flow::table(S::TRACK).priority(TRACKED).matching([version]);

@@ -117,9 +117,16 @@ fn labelled(row: Row, labels: Labels, ports: Box<[NamedPort]>) -> Row {
     Row::Pod(uid, Some(Pod { labels, ports, ..pod }))
 }
 
-/// Pod `at` of nine: its name, namespace and address. Each node has pods of every namespace.
-fn ninth(at: usize) -> (String, &'static str, String) {
-    (format!("p{at}"), SPACES[at / 3], format!("10.0.{}.{}", at / 3, at % 3 + 1))
+/// Pod `at` of nine: its name, namespace and addresses of both versions. Each node has pods of every namespace.
+fn ninth(at: usize) -> (String, &'static str, [String; 2]) {
+    let (space, number) = (at / 3, at % 3);
+    let addresses = [format!("10.0.{space}.{}", number + 1), format!("fd00:0:0:{space}::1{number}")];
+    (format!("p{at}"), SPACES[space], addresses)
+}
+
+fn row_of(at: usize) -> Row {
+    let (name, namespace, [v4, v6]) = ninth(at);
+    pod_with(&name, namespace, node_of(at), &[&v4, &v6])
 }
 
 /// The node of pod `at`.
@@ -130,12 +137,9 @@ fn node_of(at: usize) -> u64 {
 fn nine_pods() -> World {
     let mut world = World::default().with(switch(1)).with(switch(2));
     for at in 0..9 {
-        let (name, namespace, address) = ninth(at);
+        let (name, namespace, _) = ninth(at);
         let node = node_of(at);
-        world.put([
-            pod(&name, namespace, node, Some(&address)),
-            port(node, &format!("{namespace}:{name}"), 10 + u32::try_from(at).unwrap()),
-        ]);
+        world.put([row_of(at), port(node, &format!("{namespace}:{name}"), 10 + u32::try_from(at).unwrap())]);
     }
     world
 }
@@ -145,10 +149,7 @@ fn any_edit() -> impl Strategy<Value = Row> {
     prop_oneof![
         5 => any_policy(&SPACES),
         2 => any_namespace(&SPACES),
-        4 => (0_usize..9, any_labels()).prop_map(|(at, (labels, ports))| {
-            let (name, namespace, address) = ninth(at);
-            labelled(pod(&name, namespace, node_of(at), Some(&address)), labels, ports)
-        }),
+        4 => (0_usize..9, any_labels()).prop_map(|(at, (labels, ports))| labelled(row_of(at), labels, ports)),
     ]
 }
 
@@ -191,15 +192,16 @@ impl Judge {
         }
     }
 
-    fn end(&self, at: usize) -> End<'_> {
-        End { address: self.pods[at].addresses[0], pod: Some(&self.pods[at]) }
+    /// A pod at its address of version 4, or 6.
+    fn end(&self, at: usize, version: usize) -> End<'_> {
+        End { address: self.pods[at].addresses[version], pod: Some(&self.pods[at]) }
     }
 }
 
-fn v4(address: IpAddr) -> u128 {
+fn number(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => u32::from(address).into(),
-        IpAddr::V6(_) => unreachable!("the nine pods have IPv4"),
+        IpAddr::V6(address) => address.into(),
     }
 }
 
@@ -214,16 +216,22 @@ const KINDS: [(u8, Option<Protocol>, u16); 6] = [
 ];
 
 fn packet(source: IpAddr, destination: IpAddr, (protocol, _, port): (u8, Option<Protocol>, u16)) -> Packet {
+    let (kind, from, to) = match source {
+        IpAddr::V4(_) => (0x0800_u16, Field::Ipv4Src, Field::Ipv4Dst),
+        IpAddr::V6(_) => (0x86dd, Field::Ipv6Src, Field::Ipv6Dst),
+    };
+    let protocol = if protocol == 1 && source.is_ipv6() { 58 } else { protocol };
     let packet = Packet::new()
-        .with(Field::EthType, 0x0800_u16)
-        .with(Field::Ipv4Src, v4(source))
-        .with(Field::Ipv4Dst, v4(destination))
+        .with(Field::EthType, kind)
+        .with(from, number(source))
+        .with(to, number(destination))
         .with(Field::IpTtl, 64_u8)
         .with(Field::IpProto, protocol);
     match protocol {
         6 => packet.with(Field::TcpDst, port).with(Field::TcpFlags, 2_u8),
         17 => packet.with(Field::UdpDst, port),
         132 => packet.with(Field::SctpDst, port),
+        58 => packet.with(Field::Icmpv6Type, 128_u8),
         _ => packet.with(Field::IcmpType, 8_u8),
     }
 }
@@ -267,13 +275,13 @@ fn wrong_cells(world: &World) -> Vec<String> {
     let tables = [switch_tables(world, 1), switch_tables(world, 2)];
     let of = |at: usize| &tables[usize::try_from(node_of(at)).unwrap() - 1];
     let mut wrong = Vec::new();
-    let outside = End { address: "192.0.2.7".parse().unwrap(), pod: None };
+    let outside = ["192.0.2.7", "fd00:9::7"].map(|at| End { address: at.parse().unwrap(), pod: None });
     for own in 0..9 {
-        for peer in (0..10).filter(|peer| *peer != own) {
-            let other = if peer == 9 { outside } else { judge.end(peer) };
+        for (peer, version) in (0..10).filter(|peer| *peer != own).flat_map(|peer| [(peer, 0), (peer, 1)]) {
+            let other = if peer == 9 { outside[version] } else { judge.end(peer, version) };
             for kind in KINDS {
                 let asked = policy::Packet { protocol: kind.1, port: kind.2 };
-                let here = judge.end(own);
+                let here = judge.end(own, version);
                 let sends = rules.lets(policy::Direction::Egress, here, other, asked);
                 if sends != may_send(of(own), own, packet(here.address, other.address, kind)) {
                     wrong.push(format!("{own} to {peer} {kind:?}: sends should be {sends}"));

@@ -147,8 +147,24 @@ fn what_matches_nothing_says_so() {
     let state = mini.get(Operational, "coeus-policy:policies");
     assert!(!state.contains("reason"), "{state}");
     assert!(lines(&mini, 244).iter().any(|line| line.contains("tp_dst=8080")), "{:?}", lines(&mini, 244));
-    mini.delete(Config, &path()).unwrap();
+    mini.delete(Config, "k8s:k8s").unwrap();
     assert_eq!(mini.get(Operational, "coeus-policy:policies"), "");
+}
+
+#[test]
+fn an_isolated_namespace_is_a_leaf() {
+    let mut mini = one_pod();
+    let body =
+        |isolated: bool| format!(r#"{{"coeus-policy:namespace":[{{"name":"blue","isolated":{isolated}}}]}}"#);
+    let at = "coeus-policy:namespaces/namespace=blue";
+    mini.put(Config, at, &body(true)).unwrap();
+    assert!(lines(&mini, 244).iter().any(|line| line.contains("nw_src=10.0.0.1")), "{:?}", lines(&mini, 244));
+    assert!(mini.get(Operational, "coeus-policy:policies").contains("namespace:blue"));
+    mini.put(Config, at, &body(false)).unwrap();
+    assert_eq!(lines(&mini, 244).len(), 1, "the miss alone");
+    mini.put(Config, at, &body(true)).unwrap();
+    mini.delete(Config, "coeus-policy:namespaces").unwrap();
+    assert_eq!(lines(&mini, 244).len(), 1);
 }
 
 #[test]

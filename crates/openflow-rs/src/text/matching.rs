@@ -191,7 +191,12 @@ impl fmt::Display for MatchField {
                 };
                 write!(f, "nw_frag={name}")?;
             }
-            Field::CtState => write!(f, "ct_state={}", ct_state(short(self.value), short(self.mask)))?,
+            Field::CtState => {
+                write!(f, "ct_state={}", flags(&CT_STATE, short(self.value), short(self.mask)))?;
+            }
+            Field::TcpFlags if !self.is_exact() => {
+                write!(f, "tcp_flags={}", flags(&TCP_FLAGS, short(self.value), short(self.mask)))?;
+            }
             Field::IpProto
             | Field::ArpOp
             | Field::TcpSrc
@@ -230,8 +235,13 @@ impl fmt::Display for MatchField {
     }
 }
 
-fn ct_state(value: u32, mask: u32) -> String {
-    const NAMES: [&str; 8] = ["new", "est", "rel", "rpl", "inv", "trk", "snat", "dnat"];
-    let bits = NAMES.iter().enumerate().filter(|(bit, _)| mask & 1 << bit != 0);
+const CT_STATE: [&str; 8] = ["new", "est", "rel", "rpl", "inv", "trk", "snat", "dnat"];
+/// Source: RFC 9293 section 3.1; `packet_tcp_flag_to_string` of Open vSwitch.
+const TCP_FLAGS: [&str; 12] =
+    ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ns", "[200]", "[400]", "[800]"];
+
+/// The flags of a mask, each with whether it has to be set.
+fn flags(names: &[&str], value: u32, mask: u32) -> String {
+    let bits = names.iter().enumerate().filter(|(bit, _)| mask & 1 << bit != 0);
     bits.map(|(bit, name)| format!("{}{name}", if value & 1 << bit != 0 { '+' } else { '-' })).collect()
 }
