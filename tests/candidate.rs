@@ -330,3 +330,32 @@ fn two_cases_of_one_choice_are_a_conflict() {
     assert!(refused.status == 409 && refused.body.contains("/path"), "{}", refused.body);
     assert!(server.send("GET", &rule(RUNNING), "").body.contains("/pod:coe"));
 }
+
+#[test]
+fn what_follows_from_something_else_is_not_deleted_in_a_candidate_and_its_owner_is_named() {
+    let server = Server::network();
+    assert_eq!(server.send("PUT", &at(RUNNING, P1), &pod(P1, "p1", "10.0.0.10")).status, 201);
+    let elan = "elan:elan-instances/elan-instance=192.168.56.11%3Ablue";
+    let message = |answer: &Answer| {
+        let errors = answer.json()["ietf-restconf:errors"]["error"].clone();
+        (answer.status, errors[0]["error-message"].as_str().unwrap_or_default().to_owned())
+    };
+    let running = server.send("DELETE", &format!("{RUNNING}/{elan}"), "");
+    let (status, said) = message(&running);
+    assert_eq!(status, 409, "{}", running.body);
+    assert!(said.contains("pod") && said.contains("p1"), "{said}");
+    for (method, body) in [("DELETE", ""), ("PATCH", "")] {
+        let answer = match method {
+            "DELETE" => server.send(method, &format!("{CANDIDATE}/{elan}"), body),
+            _ => {
+                let target = "/elan-instance=192.168.56.11%3Ablue";
+                let edits = json!({"ietf-yang-patch:yang-patch": {"patch-id": "p", "edit": [
+                    {"edit-id": "1", "operation": "delete", "target": target}]}});
+                server.with(PATCH, method, &format!("{CANDIDATE}/elan:elan-instances"), &edits.to_string())
+            }
+        };
+        assert!(answer.body.contains(&said), "{method}: {} {}, not {said}", answer.status, answer.body);
+    }
+    let planned = server.send("DELETE", &format!("{CANDIDATE}/{elan}?dry-run=flows"), "");
+    assert_eq!(message(&planned), (409, said));
+}

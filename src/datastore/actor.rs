@@ -16,8 +16,8 @@ use super::recovery::{SKIP, kind_of};
 use super::times::Times;
 use super::timings::Timings;
 use super::{
-    Committed, Core, DatastoreError, Engine, Entry, History, Kind, Limits, Planned, Question, Recovered,
-    RecoveryError, Revision, Snapshot, Transaction, recover, wants_checkpoint,
+    Committed, Core, DatastoreError, Edit, Engine, Entry, History, Kind, Limits, Planned, Question,
+    Recovered, RecoveryError, Revision, Snapshot, Transaction, recover, wants_checkpoint,
 };
 use crate::access::{self, Denials, Gatekeeper, Grants, Identity};
 use crate::audit::Audit;
@@ -29,10 +29,26 @@ const INBOX: usize = 1024;
 const GROUP: usize = 512;
 
 enum Message {
-    Commit { transaction: Transaction, reply: oneshot::Sender<Result<Committed, DatastoreError>> },
-    Plan { transaction: Transaction, reply: oneshot::Sender<Result<Planned, DatastoreError>> },
-    Ask { question: Question },
-    Stop { reply: oneshot::Sender<()> },
+    Commit {
+        transaction: Transaction,
+        reply: oneshot::Sender<Result<Committed, DatastoreError>>,
+    },
+    Plan {
+        transaction: Transaction,
+        reply: oneshot::Sender<Result<Planned, DatastoreError>>,
+    },
+    Ask {
+        question: Question,
+    },
+    /// Say of whom what these edits ran into is derived.
+    Origin {
+        error: DatastoreError,
+        edits: Vec<Edit>,
+        reply: oneshot::Sender<DatastoreError>,
+    },
+    Stop {
+        reply: oneshot::Sender<()>,
+    },
 }
 
 /// The way to the datastore. Cheap to clone.
@@ -160,7 +176,7 @@ impl Handle {
     /// When it is impossible; then nothing of it happened.
     pub async fn commit(&self, transaction: Transaction) -> Result<Committed, DatastoreError> {
         if self.on_candidate {
-            return self.edit_candidate(&transaction);
+            return self.edit_candidate(&transaction).await;
         }
         let Some(acting) = &self.acting else { return self.send(transaction).await };
         let schema = self.published.load().schema;
@@ -293,11 +309,32 @@ impl Handle {
     /// # Errors
     /// As [`Handle::commit`] would have.
     pub async fn plan(&self, transaction: Transaction) -> Result<Planned, DatastoreError> {
-        let transaction = if self.on_candidate { self.propose_with(&transaction)? } else { transaction };
+        let transaction = match self.on_candidate.then(|| self.propose_with(&transaction)) {
+            Some(Err(error)) => return Err(self.with_origin(error, &transaction.edits).await),
+            Some(Ok(proposed)) => proposed,
+            None => transaction,
+        };
         let transaction = self.bound(transaction);
         let (reply, answer) = oneshot::channel();
         self.inbox.send(Message::Plan { transaction, reply }).await.map_err(|_| DatastoreError::Stopped)?;
         answer.await.map_err(|_| DatastoreError::Stopped)?
+    }
+
+    /// The same error; that a node is derived is told with whom it is derived of now, which only the writer knows.
+    pub(super) async fn with_origin(&self, error: DatastoreError, edits: &[Edit]) -> DatastoreError {
+        let mut innermost = &error;
+        while let DatastoreError::AtEdit { error, .. } = innermost {
+            innermost = error;
+        }
+        if !matches!(innermost, DatastoreError::DerivedOwned { .. }) {
+            return error;
+        }
+        let (reply, answer) = oneshot::channel();
+        let message = Message::Origin { error: error.clone(), edits: edits.to_vec(), reply };
+        match self.inbox.send(message).await {
+            Ok(()) => answer.await.unwrap_or(error),
+            Err(_) => error,
+        }
     }
 
     /// Asks the engine something, between two commits. `None`: it is no `E`, or has stopped.
@@ -421,6 +458,9 @@ impl Writer {
             match message {
                 Message::Stop { reply } => stop = Some(reply),
                 Message::Ask { question } => self.core.ask(question),
+                Message::Origin { error, edits, reply } => {
+                    let _ = reply.send(self.core.with_origin(error, &edits));
+                }
                 Message::Plan { transaction, reply } => {
                     let _ = reply.send(self.guarded(now, |core| core.plan(&transaction, now)));
                 }

@@ -168,7 +168,7 @@ impl Core {
     }
 
     /// The same error; that a node is derived is told with whom it is derived of.
-    fn with_origin(&self, error: DatastoreError, edits: &[Edit]) -> DatastoreError {
+    pub(super) fn with_origin(&self, error: DatastoreError, edits: &[Edit]) -> DatastoreError {
         match (error, edits) {
             (DatastoreError::AtEdit { number, error }, _) => {
                 let edit = edits.get(number).map(std::slice::from_ref).unwrap_or_default();

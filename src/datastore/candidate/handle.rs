@@ -42,12 +42,15 @@ impl Handle {
     }
 
     /// Carries a transaction out in the candidate, which the first one opens.
-    pub(in crate::datastore) fn edit_candidate(
+    pub(in crate::datastore) async fn edit_candidate(
         &self,
         transaction: &Transaction,
     ) -> Result<Committed, DatastoreError> {
         let (schema, user) = (self.running().schema, self.user_name());
-        let outcome = self.try_edit(&user, transaction);
+        let outcome = match self.try_edit(&user, transaction) {
+            Err(error) => Err(self.with_origin(error, &transaction.edits).await),
+            done => done,
+        };
         if let Some((name, from, audit)) = self.recorder() {
             let paths: Vec<String> = transaction.edits.iter().map(|edit| edit.path.display(schema)).collect();
             audit.candidate(name, from, &paths, outcome.as_ref().map(drop).map_err(ToString::to_string));
