@@ -22,6 +22,7 @@ use coeus::schema::{DataPath, Parents, builtin, json, tree};
 use coeus::southbound::openflow;
 use openflow_rs::{ErrorMessage, Features, Message, MultipartReply, MultipartRequest, frame_len};
 use ovs::Switch;
+use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
 
 type Owned = Owner<owners::Elan>;
@@ -99,6 +100,17 @@ impl Controller {
             assert!(std::time::Instant::now() < end, "not within 30 s: {what}; {status:?}");
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// How often it was measured how long a switch took.
+    fn timed(&self) -> u64 {
+        let (mut registry, mut text) = (Registry::default(), String::new());
+        self.programmers.timings().register(&mut registry);
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        let count = text
+            .lines()
+            .find_map(|line| line.strip_prefix("coeus_switch_programming_duration_seconds_count "));
+        count.unwrap().parse().unwrap()
     }
 
     fn take(&self, switch: &Switch) {
@@ -188,6 +200,7 @@ fn one_flow_that_the_switch_refuses_does_not_stop_the_others() {
     assert_eq!(status.failures[0].owner, "elan broken");
     assert!(status.failures[0].message.contains("OFPBAC_BAD_OUT_GROUP"), "{:?}", status.failures);
     assert_eq!(count(&switch), 10 + base_flows().len());
+    assert_eq!(controller.timed(), 0, "what a switch lacked when it came was committed at any time");
 
     // The missing group appears: the flow follows by itself.
     let mut mended = Delta::default();
@@ -196,6 +209,7 @@ fn one_flow_that_the_switch_refuses_does_not_stop_the_others() {
     controller.programmers.apply(2, BTreeMap::from([(dpid, mended)]));
     controller.wait(dpid, "mended", |status| status.programmed == 2 && status.failures.is_empty());
     assert_eq!(count(&switch), 11 + base_flows().len());
+    assert_eq!(controller.timed(), 1);
 }
 
 #[test]

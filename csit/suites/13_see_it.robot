@@ -69,7 +69,8 @@ Metrics Are There For Who Logs In
     ${page}=    GET On Session    coeus    /metrics    expected_status=200
     Should Start With    ${page.headers['content-type']}    application/openmetrics-text
     FOR    ${name}    IN    coeus_build_info    coeus_switch_connected    coeus_switch_flows_programmed
-    ...    coeus_switch_flow_mods_total    coeus_objects    coeus_datastore_commits_total
+    ...    coeus_switch_flow_mods_total    coeus_switch_programming_duration_seconds_bucket
+    ...    coeus_objects    coeus_datastore_commits_total
     ...    coeus_journal_append_duration_seconds_bucket    coeus_http_requests_total
     ...    process_resident_memory_bytes
         Should Contain    ${page.text}    ${name}

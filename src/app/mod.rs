@@ -210,7 +210,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         audit: Arc::new(audit),
         ..App::new(datastore.clone(), first.accounts)
     };
-    let metrics = Metrics::new(&datastore);
+    let metrics = Metrics::new(&datastore, |registry| programmers.timings().register(registry));
     app.resources.push(Arc::new(metrics.clone()));
     app.answered = Some(Arc::new(move |path, method, status, took| {
         metrics.answered(path, method, status, took);

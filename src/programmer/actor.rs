@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use bytes::BytesMut;
 use openflow_rs::{Message, MultipartReply, MultipartRequest, PacketOut};
@@ -10,6 +10,7 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use super::report::Status;
 use super::task::Task;
+use super::timings::Timings;
 use super::told::Told;
 use crate::net::Dpid;
 use crate::pipeline::{Delta, Held, SwitchTables};
@@ -39,6 +40,7 @@ pub(super) struct Inner {
     pub gate: watch::Sender<bool>,
     /// Told whenever a status changed.
     pub reports: mpsc::Sender<Dpid>,
+    pub timings: Timings,
 }
 
 pub(super) struct Slot {
@@ -58,6 +60,8 @@ pub(super) struct Desired {
     pub pending: Delta,
     pub revision: u64,
     pub listening: bool,
+    /// When the oldest change came that the switch has not confirmed; unset while nobody is connected.
+    pub since: Option<Instant>,
 }
 
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -73,8 +77,14 @@ impl Programmers {
                 slots: Mutex::default(),
                 gate: watch::channel(false).0,
                 reports,
+                timings: Timings::default(),
             }),
         }
+    }
+
+    /// How long switches take.
+    pub fn timings(&self) -> &Timings {
+        &self.inner.timings
     }
 
     /// Takes what changed. Never blocks: the change joins what has not been sent yet.
@@ -92,6 +102,7 @@ impl Programmers {
             desired.revision = revision;
             if desired.listening {
                 desired.pending.merge(delta);
+                desired.since.get_or_insert_with(Instant::now);
             }
             drop(desired);
             slot.changed.notify_one();

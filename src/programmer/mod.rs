@@ -9,9 +9,11 @@ mod diff;
 mod report;
 mod send;
 mod task;
+mod timings;
 mod told;
 mod warm;
 
 pub use actor::{NOT_YET, Programmers, Seen};
 pub use diff::{Actual, Item, ItemId, plan, plan_delta};
 pub use report::{Failure, Status, forgotten, is_known, object_edits};
+pub use timings::Timings;

@@ -88,6 +88,7 @@ impl Task {
             *locked(&self.slot.session) = None;
             desired.listening = false;
             desired.pending = Delta::default();
+            desired.since = None;
             drop(desired);
             self.report(|status, task| {
                 let now = SystemTime::now();
@@ -119,6 +120,7 @@ impl Task {
             }
             desired.listening = true;
             desired.pending = Delta::default();
+            desired.since = None;
             let held = &desired.tables;
             let tunnels: Vec<_> = held.flows().filter(|flow| warm::endpoint(flow).is_some()).collect();
             (plan(held, &actual), desired.revision, held.flow_count(), tunnels)
@@ -157,20 +159,23 @@ impl Task {
 
     /// Sends what has changed since the last time.
     async fn catch_up(&mut self) -> Result<(), End> {
-        let (delta, revision) = {
+        let (delta, revision, since) = {
             let mut desired = locked(&self.slot.desired);
             if !self.is_current() {
                 // What has changed is for the task of the newer session.
                 self.slot.changed.notify_one();
                 return Err(End::Closed("a newer session took its place".into()));
             }
-            (std::mem::take(&mut desired.pending), desired.revision)
+            (std::mem::take(&mut desired.pending), desired.revision, desired.since.take())
         };
         if delta.is_empty() && *self.slot.confirmed.borrow() >= revision {
             return Ok(());
         }
         let items = plan_delta(&delta, &self.groups, &self.meters);
         self.deliver(items).await?;
+        if let Some(since) = since {
+            self.inner.timings.confirmed(since.elapsed());
+        }
         self.warm(delta.flows.iter().filter_map(FlowChange::put).map(AsRef::as_ref)).await?;
         self.confirmed(revision);
         Ok(())

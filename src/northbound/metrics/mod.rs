@@ -42,7 +42,8 @@ fn seconds() -> Histogram {
 }
 
 impl Metrics {
-    pub fn new(datastore: &Handle) -> Metrics {
+    /// `more` registers the numbers of others.
+    pub fn new(datastore: &Handle, more: impl FnOnce(&mut Registry)) -> Metrics {
         let requests = Family::default();
         let took = Family::new_with_constructor(seconds as fn() -> Histogram);
         let mut registry = Registry::default();
@@ -60,6 +61,7 @@ impl Metrics {
             took.clone(),
         );
         datastore.timings().register(&mut registry);
+        more(&mut registry);
         registry.register_collector(Box::new(state::State::new(datastore.clone())));
         registry.register_collector(Box::new(process::Process));
         Metrics { registry: Arc::new(registry), requests, took }
