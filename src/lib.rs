@@ -32,6 +32,7 @@ pub mod dhcp;
 
 /// Floor 6: router advertisements.
 pub mod ra;
+pub mod refusal;
 
 /// Floor 6: who is on external networks.
 pub mod neighbours;

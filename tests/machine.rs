@@ -206,7 +206,7 @@ fn flows_lead_to_pods_and_pods_to_flows() {
 }
 
 #[test]
-fn pools_tell_whom_they_serve_and_what_is_only_kept_says_so() {
+fn pools_tell_whom_they_serve_and_services_what_they_cause() {
     let server = bed();
     server.send("PUT", &at(P1), &pod(P1, "p1", "10.0.0.10"));
     server.send("PUT", &at(P2), &pod(P2, "p2", "10.0.1.11"));
@@ -243,23 +243,20 @@ fn pools_tell_whom_they_serve_and_what_is_only_kept_says_so() {
     assert!(one["switch"][0]["flow"][0]["owner"].to_string().contains("blue:p1"), "{one}");
     let wanted = json!([format!("pod:coe/pods={P1}"), "coeus-dhcp:leases/lease=blue%3Ap1"]);
     assert_eq!(one["concerns"], wanted, "{one}");
-    for (path, body, what) in [
-        (
-            "service:service-information",
-            json!({"service:service-information": {"services": [{"uid": P1}]}}),
-            "services",
-        ),
-        (
-            "service:endpoints-info",
-            json!({"service:endpoints-info": {"endpoints": [{"uid": P1}]}}),
-            "endpoints",
-        ),
+    let service = json!({"uid": P1, "name": "web", "network-NS": "blue", "cluster-ip-address": "10.96.0.10",
+        "service-ports": [{"port": 80}]});
+    let endpoints = json!({"uid": P1, "name": "web", "network-NS": "blue",
+        "endpoint-addresses": [{"ip-address": "10.0.0.10"}]});
+    for (path, body) in [
+        ("service:service-information", json!({"service:service-information": {"services": [service]}})),
+        ("service:endpoints-info", json!({"service:endpoints-info": {"endpoints": [endpoints]}})),
     ] {
         let answer = server.send("PUT", &format!("/rests/data/{path}"), &body.to_string());
         assert_eq!(answer.status, 201, "{}", answer.body);
+    }
+    for path in ["service:service-information", &format!("service:endpoints-info/endpoints={P1}")] {
         let said = of(path);
-        assert!(said["reason"].as_str().unwrap().starts_with(what), "{said}");
-        assert_eq!(said["line"], json!(null), "{said}");
+        assert!(said["line"].to_string().contains("nw_dst=10.96.0.10,tp_dst=80"), "{path}: {said}");
     }
     let (status, _) = refused(
         &server,

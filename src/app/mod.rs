@@ -37,6 +37,7 @@ use crate::northbound::rpcs;
 use crate::observe::statistics::Statistics;
 use crate::programmer::{Programmers, forgotten, is_known, object_edits};
 use crate::ra;
+use crate::refusal;
 use crate::renderers::Engine;
 use crate::revisions;
 use crate::schema::{self, DataPath, Node, Value};
@@ -175,7 +176,9 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     let (dhcp_punts, requests) = mpsc::channel(PUNTS);
     let (ra_punts, solicitations) = mpsc::channel(PUNTS);
     let (outside_punts, outside) = mpsc::channel(PUNTS);
-    tasks.push(tokio::spawn(punts::share(all_punts, dhcp_punts, ra_punts, outside_punts)));
+    let (refused_punts, refused) = mpsc::channel(PUNTS);
+    tasks.push(tokio::spawn(punts::share(all_punts, dhcp_punts, ra_punts, outside_punts, refused_punts)));
+    tasks.push(tokio::spawn(refusal::run(refused, programmers.clone())));
     tasks.push(tokio::spawn(dhcp::run(requests, datastore.clone(), programmers.clone())));
     tasks.push(tokio::spawn(ra::run(solicitations, datastore.clone(), programmers.clone())));
     tasks.push(tokio::spawn(neighbours::run(outside, datastore.clone(), programmers.clone())));

@@ -4,7 +4,7 @@ use tokio::sync::mpsc;
 use tracing::debug;
 
 use crate::southbound::openflow::PacketIn;
-use crate::{neighbours, ra};
+use crate::{neighbours, ra, refusal};
 
 /// Passes punted packets on until no switch can send any more. A consumer that is behind loses its own packets only: each
 /// kind has a queue, and what does not fit is dropped.
@@ -13,11 +13,13 @@ pub async fn share(
     dhcp: mpsc::Sender<PacketIn>,
     solicitations: mpsc::Sender<PacketIn>,
     outside: mpsc::Sender<PacketIn>,
+    refused: mpsc::Sender<PacketIn>,
 ) {
     while let Some(packet) = punts.recv().await {
         let consumer = match &*packet.packet.userdata {
             ra::USERDATA => &solicitations,
             neighbours::USERDATA => &outside,
+            refusal::USERDATA => &refused,
             _ => &dhcp,
         };
         if let Err(mpsc::error::TrySendError::Full(packet)) = consumer.try_send(packet) {

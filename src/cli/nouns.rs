@@ -89,25 +89,51 @@ pub fn state(object: &Value, switches: &Value) -> String {
 pub fn services(client: &Client, listing: &Listing) -> Result<(), Failure> {
     let data = client.data_if_any("service:service-information")?;
     let services = entries(&data, "service:service-information", "services");
+    let states = client.data_if_any("coeus-service:service-states")?;
+    let states = entries(&states, "coeus-service:service-states", "service");
     let found = wanted(services, listing, "name", "network-NS")?;
     show(&Value::Array(found), listing.output, |found| {
-        let mut table =
-            Table::new(["NAMESPACE", "SERVICE", "CLUSTER-IP", "EXTERNAL-IP", "PORTS", "ENDPOINTS"]);
-        for service in found.as_array().into_iter().flatten() {
-            let cell = |name: &str| service.get(name).map(plain).unwrap_or_default();
-            let ports = service.get("service-ports").and_then(Value::as_array).cloned().unwrap_or_default();
-            let port = |port: &Value| {
-                let part = |name: &str| port.get(name).map(plain).unwrap_or_default();
-                format!("{}/{}", part("port"), part("protocol")).trim_end_matches('/').to_owned()
-            };
-            let ports = ports.iter().map(port).collect::<Vec<_>>().join(",");
-            let endpoints =
-                service.get("endpoints").and_then(Value::as_array).map_or(0, Vec::len).to_string();
-            let (cluster, external) = (cell("cluster-ip-address"), cell("external-ip-address"));
-            table.row([cell("network-NS"), cell("name"), cluster, external, ports, endpoints]);
-        }
-        table
+        service_table(found.as_array().map(Vec::as_slice).unwrap_or_default(), &states)
     })
+}
+
+/// Services, each with what became of it.
+fn service_table(services: &[Value], states: &[Value]) -> Table {
+    let mut table = Table::new([
+        "NAMESPACE",
+        "SERVICE",
+        "CLUSTER-IP",
+        "EXTERNAL-IP",
+        "PORTS",
+        "ENDPOINTS",
+        "STATE",
+        "REASON",
+    ]);
+    for service in services {
+        let cell = |name: &str| service.get(name).map(plain).unwrap_or_default();
+        let state = states.iter().find(|state| state.get("uid") == service.get("uid"));
+        let of_state = |leaf: &str| state.and_then(|state| state.get(leaf));
+        let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+        let texts = |value: Option<&Value>| list(value).iter().map(plain).collect::<Vec<_>>();
+        let port = |port: &Value| {
+            let part = |name: &str| port.get(name).map(plain).unwrap_or_default();
+            format!("{}/{}", part("number"), part("protocol"))
+        };
+        let ports = list(of_state("port"));
+        let endpoints: std::collections::BTreeSet<String> =
+            ports.iter().flat_map(|port| texts(port.get("endpoint"))).collect();
+        let ports = ports.iter().map(port).collect::<Vec<_>>().join(",");
+        let reasons = texts(of_state("reason")).join("; ");
+        let addresses = match texts(of_state("address")) {
+            none if none.is_empty() => cell("cluster-ip-address"),
+            some => some.join(","),
+        };
+        let (external, state) =
+            (cell("external-ip-address"), of_state("state").map(plain).unwrap_or_default());
+        let (namespace, name) = (cell("network-NS"), cell("name"));
+        table.row([namespace, name, addresses, external, ports, endpoints.len().to_string(), state, reasons]);
+    }
+    table
 }
 
 /// `coeus nodes`: switches, and what they were told.
@@ -263,6 +289,18 @@ mod tests {
         assert_eq!(table.rows[0][7], "OpenFlow: no answer to an echo request");
         assert_eq!(table.rows[1][1..3], ["never", "never"]);
         assert_eq!(node_table(&[], true).header.len(), 11);
+    }
+
+    #[test]
+    fn a_service_shows_what_became_of_it() {
+        let service =
+            json!({"uid": "1", "name": "web", "network-NS": "blue", "cluster-ip-address": "10.96.0.1"});
+        let state = json!({"uid": "1", "state": "waiting", "address": ["10.96.0.1", "fd96::1"], "reason": ["no endpoint"],
+            "port": [{"protocol": "TCP", "number": 80, "endpoint": ["10.0.0.1:80", "10.0.0.2:80"]}, {"protocol": "UDP", "number": 53}]});
+        let table = service_table(&[service.clone()], &[state]);
+        let row = ["blue", "web", "10.96.0.1,fd96::1", "", "80/TCP,53/UDP", "2", "waiting", "no endpoint"];
+        assert_eq!(table.rows[0], row);
+        assert_eq!(service_table(&[service], &[]).rows[0][2..], ["10.96.0.1", "", "", "0", "", ""]);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use super::prefixes::Prefixes;
 use super::rows::{
     Beyond, Bridge, ElanInstance, HandMade, K8sNode, Lease, Pod, Port, PortId, Row, VpnInstance,
 };
+use super::services::Services;
 use super::source_nat::SourceNat;
 use super::spans::{Elan, NodePort, Switch, TunnelKind, TunnelPort, Vpn};
 use super::touched::Touched;
@@ -68,6 +69,7 @@ pub struct Model {
     pub(super) node_side: NodeSide,
     pub(super) source_nat: Option<SourceNat>,
     pub(super) external: External,
+    pub(super) services: Services,
     /// Gateways of each VPN, with the number of interfaces that use one by switch.
     pub(super) gateways: BTreeMap<(Text, IpAddr), BTreeMap<Dpid, usize>>,
     pub(super) interfaces_on: BTreeMap<Dpid, BTreeSet<InterfaceId>>,
@@ -103,7 +105,10 @@ pub(super) struct Work {
     /// Addresses of nodes of which something changed.
     pub dirty_endpoints: BTreeSet<IpAddr>,
     pub dirty_prefixes: BTreeSet<Dpid>,
+    /// Addresses outside to be placed again.
     pub dirty_floating: BTreeSet<Ipv4Addr>,
+    /// Services whose addresses outside are to be given again.
+    pub dirty_exposed: BTreeSet<Text>,
     pub dirty_services: BTreeSet<Text>,
 }
 
@@ -119,6 +124,7 @@ impl Model {
         self.settle_prefixes(&mut work);
         self.settle_interfaces(allocator, &mut work);
         self.settle_external(&mut work);
+        self.settle_services(allocator, &mut work);
         self.settle_policies(allocator, &mut work);
         self.settle_ids(allocator);
         work.touched
@@ -149,12 +155,13 @@ impl Model {
             Row::HandMade(name, row) => self.put_hand_made(&name, row, work),
             Row::ElanInstance(name, row) => self.put_elan_instance(&name, row, allocator, work),
             Row::VpnInstance(name, row) => self.put_vpn_instance(&name, row, allocator, work),
+            Row::Service(uid, row) => self.put_service(&uid, row, work),
+            Row::Endpoints(uid, row) => self.put_endpoints(&uid, row, work),
             Row::SourceNat(row) => self.put_source_nat(row, work),
             Row::ExternalNetwork(id, row) => self.put_external_network(&id, row, allocator, work),
             Row::FloatingRouter(id, row) => self.put_router(&id, row, work),
             Row::Neighbour(network, address, mac) => self.put_neighbour((network, address), mac, work),
             Row::Exposed(uid, row) => self.put_exposed(&uid, row, work),
-            Row::Endpoints(uid, row) => self.put_endpoints(&uid, row, work),
             Row::Policy(uuid, row) => self.put_policy(&uuid, row),
             Row::Namespace(name, row) => self.put_namespace(&name, row),
         }
@@ -375,7 +382,7 @@ impl Model {
 
     /// Ids that could not be given earlier: asks again, one a pool until one is refused.
     fn retry_missing(&mut self, allocator: &mut dyn Allocator, work: &mut Work) {
-        for pool in [Pool::Interfaces, Pool::Elan, Pool::Vpn, Pool::Vni] {
+        for pool in [Pool::Interfaces, Pool::Elan, Pool::Vpn, Pool::Vni, Pool::Services] {
             self.retry_pool(pool, allocator, work);
         }
     }
@@ -411,6 +418,7 @@ impl Model {
                 Pool::Vni => self.late_vni(&key, Vni(id), work),
                 // Their policies ask again themselves.
                 Pool::Policies => {}
+                Pool::Services => self.late_service(&key, id, work),
             }
         }
     }
@@ -455,6 +463,7 @@ impl Model {
             Pool::Elan => self.elans.contains_key(key),
             Pool::Vpn => self.vpns.contains_key(key) || self.needs_external_vpn(key),
             Pool::Policies => self.has_clause(key),
+            Pool::Services => self.needs_service_number(key),
             Pool::Vni => match key.strip_prefix("l3 ").filter(|vpn| self.vpns.contains_key(*vpn)) {
                 Some(vpn) => {
                     let asked = self.vpn_instances.get(vpn).and_then(|row| row.l3_vni);

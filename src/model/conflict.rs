@@ -183,6 +183,13 @@ impl Model {
             );
             return Err(Conflict { claimer, message });
         }
+        if super::services::is_of_services(vni) {
+            let message = format!(
+                "VXLAN network identifier {} carries services between nodes; choose another one",
+                vni.0
+            );
+            return Err(Conflict { claimer, message });
+        }
         let in_rows: BTreeMap<Text, Option<Vni>> = rows
             .iter()
             .filter_map(|row| match row {

@@ -16,6 +16,8 @@ pub enum Pool {
     Vni,
     /// Conjunctions of policies, by policy, direction and rule.
     Policies,
+    /// Numbers of groups, by service and port.
+    Services,
 }
 
 /// Key of the logical port tag that the tunnel ports of all switches share. No interface name is without a colon.

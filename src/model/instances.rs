@@ -178,7 +178,9 @@ impl Model {
     /// Whether it was asked for by this one first, and the pool will not give it to somebody else.
     pub(super) fn has_vni(&self, key: &Text, vni: Vni) -> bool {
         let first = (vni, Text::new());
-        !POOL_VNIS.contains(&vni.0) && self.vnis.range(first..).next() == Some(&(vni, key.clone()))
+        !POOL_VNIS.contains(&vni.0)
+            && !super::services::is_of_services(vni)
+            && self.vnis.range(first..).next() == Some(&(vni, key.clone()))
     }
 
     fn exchange_vni(

@@ -24,6 +24,15 @@ impl InterfaceId {
         InterfaceId { pod: Text::new(), uid: name.clone() }
     }
 
+    /// Of what is no interface of ours: hosts outside. Behind all others.
+    pub fn outside() -> InterfaceId {
+        InterfaceId { pod: "\u{10ffff}".into(), uid: Text::new() }
+    }
+
+    pub fn is_outside(&self) -> bool {
+        self.uid.is_empty() && *self.pod == *"\u{10ffff}"
+    }
+
     pub fn is_hand_made(&self) -> bool {
         self.pod.is_empty()
     }

@@ -29,6 +29,7 @@ mod read;
 mod resolve;
 mod routes;
 mod rows;
+mod services;
 mod source_nat;
 mod spans;
 mod status;
@@ -42,8 +43,8 @@ pub use apply::Model;
 pub use claims::{Claim, Claimant};
 pub use conflict::{Claimer, Conflict};
 pub use external::{
-    Endpoints, Exposed, ExternalNetwork, FaultPlace, Floating, FloatingFault, FloatingReason, FloatingRouter,
-    Mapping, external_vpn_key, floating_mac,
+    Exposed, ExternalNetwork, FaultPlace, Floating, FloatingFault, FloatingReason, FloatingRouter, Mapping,
+    external_vpn_key, floating_mac,
 };
 pub use ids::{Allocator, FIRST_VPN_ID, IdKey, POOL_VNIS, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
 pub use interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
@@ -61,6 +62,10 @@ pub use routes::Route;
 pub use rows::{
     Beyond, Bridge, ElanInstance, HandMade, K8sNode, LINK_LOCAL_GATEWAY, Lease, NetworkType, Pod,
     PodInterface, Port, PortId, Row, VpnInstance, WantedAddress, WantedRoute,
+};
+pub use services::{
+    EndpointPort, Endpoints, SERVICE_ANSWERS, SERVICE_REQUESTS, ServedPort, Service, ServiceFault,
+    ServicePort, Target,
 };
 pub use source_nat::SourceNat;
 pub use spans::{

@@ -4,6 +4,7 @@ use super::external::ExternalNames;
 use super::netvirt::NetvirtNames;
 use super::policies::PolicyNames;
 use super::pools::PoolNames;
+use super::services::ServiceNames;
 use super::source_nat::SourceNatNames;
 use crate::schema::{IdentityId, Schema, SchemaId};
 
@@ -19,6 +20,7 @@ pub struct Names {
     pub source_nat: SourceNatNames,
     pub external: ExternalNames,
     pub policy: PolicyNames,
+    pub service: ServiceNames,
 }
 
 /// `/pod:coe/pods`.
@@ -148,6 +150,7 @@ impl Names {
             source_nat: SourceNatNames::of(schema),
             external: ExternalNames::of(schema),
             policy: PolicyNames::of(schema),
+            service: ServiceNames::of(schema),
         }
     }
 }

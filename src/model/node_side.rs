@@ -112,6 +112,7 @@ impl Model {
             let beside = was.intersection(&is).filter_map(|place| self.node_side.pods.get(place));
             work.touched.interfaces.extend(beside.flat_map(Members::iter).cloned());
         }
+        let mut moved = Vec::new();
         for place in was.symmetric_difference(&is) {
             let members = self.node_side.pods.entry(*place).or_default();
             let first = members.first().cloned();
@@ -121,11 +122,16 @@ impl Model {
                 members.remove(&after.id);
             }
             if members.first() != first.as_ref() {
-                work.touched.interfaces.extend(members.iter().cloned().chain(first));
+                let all: Vec<InterfaceId> = members.iter().cloned().chain(first).collect();
+                work.touched.interfaces.extend(all.iter().cloned());
+                moved.push((place.1, all));
             }
             if members.is_empty() {
                 self.node_side.pods.remove(place);
             }
+        }
+        for (address, ids) in moved {
+            self.mark_reached(address, &ids, work);
         }
     }
 }

@@ -91,6 +91,7 @@ impl Model {
         if let Some(prefix) = is {
             self.prefixes.nodes.entry(prefix).or_default().insert(uid.clone());
         }
+        self.mark_outside(work);
     }
 
     /// Takes in that a switch has another tunnel address, or none.

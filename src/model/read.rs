@@ -49,9 +49,10 @@ enum RowKey {
     FloatingRouter(Text),
     Neighbour(Text, Ipv4Addr),
     Exposed(Text),
-    Endpoints(Text),
     Policy(Text),
     Namespace(Text),
+    Service(Text),
+    Endpoints(Text),
 }
 
 /// Reads rows from the trees of one schema.
@@ -137,7 +138,7 @@ impl Reader {
         let (top, list, key) = match at {
             FaultPlace::Network(id) => (names.external_networks, names.networks, id),
             FaultPlace::Router(id) => (names.floating_ip_info, names.router_ports, id),
-            FaultPlace::Service(uid) => (names.service_information, names.services, uid),
+            FaultPlace::Service(uid) => return self.service_path(false, uid),
         };
         DataPath::root().child(top).entry(list, text_key(key))
     }
@@ -155,6 +156,17 @@ impl Reader {
             }
             PolicyObject::Pod(uid) => self.pod_path(uid),
         }
+    }
+
+    /// The path of a service or of endpoints, for messages.
+    pub fn service_path(&self, of_endpoints: bool, uid: &Text) -> DataPath {
+        let names = &self.names.service;
+        let (top, list) = if of_endpoints {
+            (names.endpoints_info, names.endpoints)
+        } else {
+            (names.service_information, names.services)
+        };
+        DataPath::root().child(top).entry(list, text_key(uid))
     }
 
     /// Where somebody's claim is configured, for messages.
@@ -198,6 +210,12 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         rows.extend(entry(2, names.policy.network_policy).map(RowKey::Policy));
         return rows;
     }
+    if config && top.node == names.service.service_information {
+        // What a service is inside, and what it is outside.
+        let uid = entry(1, names.service.services);
+        rows.extend(uid.into_iter().flat_map(|uid| [RowKey::Service(uid.clone()), RowKey::Exposed(uid)]));
+        return rows;
+    }
     let simple: Option<(SchemaId, ToRow)> = if config && top.node == names.pod.coe {
         Some((names.pod.pods, RowKey::Pod))
     } else if config && top.node == names.node.k8s_nodes_info {
@@ -212,16 +230,14 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         Some((external.networks, RowKey::ExternalNetwork))
     } else if config && top.node == external.floating_ip_info {
         Some((external.router_ports, RowKey::FloatingRouter))
-    } else if config && top.node == external.service_information {
-        Some((external.services, RowKey::Exposed))
-    } else if config && top.node == external.endpoints_info {
-        Some((external.endpoints, RowKey::Endpoints))
     } else if config && top.node == names.policy.namespaces {
         Some((names.policy.namespace_entry, RowKey::Namespace))
     } else if config && top.node == names.netvirt.elan_instances {
         Some((names.netvirt.elan_instance, RowKey::ElanInstance))
     } else if config && top.node == names.netvirt.vpn_instances {
         Some((names.netvirt.vpn_instance, RowKey::VpnInstance))
+    } else if config && top.node == names.service.endpoints_info {
+        Some((names.service.endpoints, RowKey::Endpoints))
     } else {
         let lists = names.netvirt.interface_lists();
         let found = lists.into_iter().find(|(container, _)| config && top.node == *container);
@@ -276,13 +292,14 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     list(config, names.pod.coe, names.pod.pods, RowKey::Pod);
     list(config, names.node.k8s_nodes_info, names.node.k8s_nodes, RowKey::K8sNode);
     list(config, names.pool.dhcp_allocation_pool, names.pool.network, RowKey::Network);
+    list(config, names.service.service_information, names.service.services, RowKey::Service);
+    list(config, names.service.endpoints_info, names.service.endpoints, RowKey::Endpoints);
     list(operational, names.lease.leases, names.lease.lease, RowKey::Lease);
     list(operational, names.lease.leases, names.lease.ipv6_lease, RowKey::Lease);
     let external = &names.external;
     list(config, external.external_networks, external.networks, RowKey::ExternalNetwork);
     list(config, external.floating_ip_info, external.router_ports, RowKey::FloatingRouter);
-    list(config, external.service_information, external.services, RowKey::Exposed);
-    list(config, external.endpoints_info, external.endpoints, RowKey::Endpoints);
+    list(config, names.service.service_information, names.service.services, RowKey::Exposed);
     let neighbours = external.all_neighbours(snapshot).into_iter();
     rows.extend(neighbours.map(|(network, address)| RowKey::Neighbour(network, address)));
     if config.container(names.source_nat.source_nat).is_some() {
@@ -348,6 +365,14 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
         RowKey::ElanInstance(name) => {
             Row::ElanInstance(name.clone(), names.netvirt.elan_instance(snapshot, name))
         }
+        RowKey::Service(uid) => {
+            let fields = config(names.service.service_information, names.service.services, uid);
+            Row::Service(uid.clone(), fields.map(|fields| names.service.service(uid, fields)))
+        }
+        RowKey::Endpoints(uid) => {
+            let fields = config(names.service.endpoints_info, names.service.endpoints, uid);
+            Row::Endpoints(uid.clone(), fields.map(|fields| names.service.endpoints(uid, fields)))
+        }
         RowKey::SourceNat => Row::SourceNat(names.source_nat.read(snapshot)),
         RowKey::ExternalNetwork(id) => Row::ExternalNetwork(id.clone(), names.external.network(snapshot, id)),
         RowKey::FloatingRouter(id) => Row::FloatingRouter(id.clone(), names.external.router(snapshot, id)),
@@ -356,7 +381,6 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
             Row::Neighbour(network.clone(), *address, mac)
         }
         RowKey::Exposed(uid) => Row::Exposed(uid.clone(), names.external.exposed(snapshot, uid)),
-        RowKey::Endpoints(uid) => Row::Endpoints(uid.clone(), names.external.endpoints(snapshot, uid)),
         RowKey::Policy(uuid) => Row::Policy(uuid.clone(), names.policy.policy(snapshot, uuid)),
         RowKey::Namespace(name) => Row::Namespace(name.clone(), names.policy.namespace(snapshot, name)),
         RowKey::VpnInstance(name) => {

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use ipnetwork::IpNetwork;
 
-use super::external::{Endpoints, Exposed, ExternalNetwork, FloatingRouter};
+use super::external::{Exposed, ExternalNetwork, FloatingRouter};
 use super::policies::{Namespace, PolicyRow};
 use super::pools::Network;
+use super::services::{Endpoints, Service};
 use super::source_nat::SourceNat;
 use super::underlay::Segment;
 use crate::net::{Dpid, MacAddr, OfPort, UnderlayMtu, Vni};
@@ -219,6 +220,9 @@ pub enum Row {
     /// By name, those written by hand.
     ElanInstance(Text, Option<ElanInstance>),
     VpnInstance(Text, Option<VpnInstance>),
+    /// By uid.
+    Service(Text, Option<Service>),
+    Endpoints(Text, Option<Endpoints>),
     /// There is one.
     SourceNat(Option<SourceNat>),
     /// By id.
@@ -227,9 +231,8 @@ pub enum Row {
     FloatingRouter(Text, Option<FloatingRouter>),
     /// Somebody on an external network.
     Neighbour(Text, Ipv4Addr, Option<MacAddr>),
-    /// By uid.
+    /// By uid: what a service is outside.
     Exposed(Text, Option<Exposed>),
-    Endpoints(Text, Option<Endpoints>),
     /// By uuid.
     Policy(Text, Option<Arc<PolicyRow>>),
     /// By name.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnetwork::IpNetwork;
 
 use super::rows::NetworkType;
-use crate::net::{Dpid, MacAddr};
+use crate::net::{Dpid, MacAddr, Transport};
 use crate::schema::Text;
 
 /// One thing an interface waits for, or that should be known about it.
@@ -107,6 +107,28 @@ pub enum Reason {
     CidrOverlaps { cidr: IpNetwork, node: Text, other: Text },
     #[error("nodes {node} and {other} both have address {address}, so other nodes need a route to each pod")]
     TwoNodes { address: IpAddr, node: Text, other: Text },
+    #[error(
+        "endpoints {endpoints} have no port for {transport} port {port}: neither its name nor its target-port"
+    )]
+    NoTargetPort { transport: Transport, port: u16, endpoints: Text },
+    #[error("endpoint {address} is no pod's address in namespace {vpn}")]
+    NoSuchEndpoint { address: IpAddr, vpn: Text },
+    #[error("endpoint {pod}: there is no such pod, or it has no interface")]
+    NoSuchPod { pod: Text },
+    #[error(
+        "{transport} port {port} has a target-port by name, which pods named by uid do not tell; write its number"
+    )]
+    NamedTarget { transport: Transport, port: u16 },
+    #[error(
+        "{transport} port {port} has {count} endpoints of one IP version, of which the first {most} take part"
+    )]
+    TooManyEndpoints { transport: Transport, port: u16, count: usize, most: usize },
+    #[error("endpoint {address} is not plugged in yet")]
+    EndpointWaits { address: IpAddr },
+    #[error(
+        "endpoint {address} is not reached: another pod has the address, in another namespace, and comes first"
+    )]
+    EndpointHidden { address: IpAddr },
     #[error("switch {other} has an address of node {node}, too, so other nodes need a route to each pod")]
     TwoSwitches { node: Text, other: Dpid },
 }

@@ -44,8 +44,10 @@ pub struct Touched {
     pub external: BTreeSet<(Text, Dpid)>,
     /// Who is on an external network, and where that is.
     pub neighbours: BTreeSet<(Text, Ipv4Addr)>,
-    /// Services, by uid, whose pods have other addresses outside.
+    /// Services of which anything changed, the addresses outside that their pods have among it.
     pub services: BTreeSet<Text>,
+    /// Addresses of endpoints of which anything changed: who serves there, what, and where that is.
+    pub endpoints: BTreeSet<IpAddr>,
     /// The tunnels of all pairs came or went.
     pub mesh: bool,
     /// What policies have on a switch.

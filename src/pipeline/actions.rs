@@ -1,12 +1,12 @@
 //! What a flow may do, in the words of the pipeline. A recipe of several actions has the name of what it does.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use openflow_rs::{Action, Ct, CtNat, CtZone, Field, Subfield};
+use openflow_rs::{Action, Ct, CtNat, CtZone, Field, Learn, LearnSource, LearnSpec, LearnTarget, Subfield};
 
 use super::matches::TAGGED;
-use super::{Metadata, Table};
-use crate::net::{ElanTag, LportTag, MacAddr, OfPort, Vni};
+use super::{Metadata, ServiceWay, Table};
+use crate::net::{ElanTag, LportTag, MacAddr, OfPort, Transport, Vni};
 
 fn whole(field: Field) -> Subfield {
     Subfield::whole(field)
@@ -109,14 +109,114 @@ pub fn load_egress_zone(elan: ElanTag) -> Action {
     Action::load(elan_zone(true), u64::from(elan.0))
 }
 
-/// This service of table 220 is done.
-pub fn egress_service_done(index: u8) -> Action {
-    Action::load(Subfield::range(Field::Reg6, 28, 4), u64::from(index))
-}
-
 /// The packet has this part of a conjunction; parts are counted from 0.
 pub fn conjunction(id: u32, part: u8, parts: u8) -> Action {
     Action::Conjunction { id, clause: part, clauses: parts }
+}
+
+/// A new connection is remembered, and from now on goes to this address and port.
+pub fn translate_destination<O>(zone: u16, address: IpAddr, port: u16, table: Table<O>) -> Action {
+    let nat = CtNat { destination: true, ports: Some((port, port)), ..nat_to(address) };
+    let zone = CtZone::Number(zone);
+    Action::Ct(Ct { commit: true, zone, table: Some(table.id()), nat: Some(nat), ..Ct::default() })
+}
+
+/// The same of its source, of either version.
+pub fn translate_source_to<O>(zone: u16, source: IpAddr, table: Table<O>) -> Action {
+    let nat = CtNat { source: true, ..nat_to(source) };
+    let zone = CtZone::Number(zone);
+    Action::Ct(Ct { commit: true, zone, table: Some(table.id()), nat: Some(nat), ..Ct::default() })
+}
+
+fn nat_to(address: IpAddr) -> CtNat {
+    match address {
+        IpAddr::V4(address) => CtNat { addresses: Some((address, address)), ..CtNat::default() },
+        IpAddr::V6(address) => CtNat { addresses_v6: Some((address, address)), ..CtNat::default() },
+    }
+}
+
+/// Connection tracking in a zone without any translation.
+pub fn look_up<O>(zone: u16, table: Table<O>) -> Action {
+    Action::Ct(Ct { zone: CtZone::Number(zone), table: Some(table.id()), ..Ct::default() })
+}
+
+/// A connection is remembered together with the tunnel that its packets come through; the packet goes on here.
+pub fn remember_tunnel(zone: u16) -> Action {
+    let exec = vec![Action::Move { src: whole(Field::TunSrc), dst: Subfield::range(Field::CtLabel, 0, 32) }];
+    Action::Ct(Ct { commit: true, zone: CtZone::Number(zone), exec, ..Ct::default() })
+}
+
+/// An endpoint is chosen, by its number.
+pub fn choose_endpoint(number: u32) -> Action {
+    Action::load(whole(Field::Reg9), u64::from(number))
+}
+
+/// What this client has chosen is chosen again for its next connections to this address and port, until it has made none for so
+/// many seconds. The learned flow is nobody's of ours: it is not read back.
+pub fn learn_endpoint<O>(
+    table: Table<O>,
+    (address, transport, port): (IpAddr, Transport, u16),
+    number: u32,
+    seconds: u16,
+) -> Action {
+    let (kind, source, destination, to) = match address {
+        IpAddr::V4(address) => (0x0800, Field::Ipv4Src, Field::Ipv4Dst, u128::from(u32::from(address))),
+        IpAddr::V6(address) => (0x86dd, Field::Ipv6Src, Field::Ipv6Dst, u128::from(address)),
+    };
+    let port_field = match transport {
+        Transport::Tcp => Field::TcpDst,
+        Transport::Udp => Field::UdpDst,
+        Transport::Sctp => Field::SctpDst,
+    };
+    let is = |field: Field, value: u128| LearnSpec {
+        bits: field.bits(),
+        source: LearnSource::Value(value),
+        target: LearnTarget::Match(whole(field)),
+    };
+    let specs = vec![
+        is(Field::EthType, kind),
+        is(Field::IpProto, transport.number().into()),
+        LearnSpec {
+            bits: source.bits(),
+            source: LearnSource::Field(whole(source)),
+            target: LearnTarget::Match(whole(source)),
+        },
+        is(destination, to),
+        is(port_field, port.into()),
+        LearnSpec {
+            bits: 32,
+            source: LearnSource::Value(number.into()),
+            target: LearnTarget::Load(whole(Field::Reg9)),
+        },
+    ];
+    // Learned anew with each connection, so the hard timeout is that of the last one.
+    Action::Learn(Box::new(Learn {
+        hard_timeout: seconds,
+        priority: 1,
+        table: table.id(),
+        specs,
+        ..Learn::default()
+    }))
+}
+
+/// What was remembered of the tunnel, kept while the packet is here.
+pub fn recall_tunnel() -> Action {
+    Action::Move { src: Subfield::range(Field::CtLabel, 0, 32), dst: whole(Field::Reg8) }
+}
+
+/// Into the tunnel that was remembered.
+pub fn set_tun_dst_recalled() -> Action {
+    Action::Move { src: whole(Field::Reg8), dst: whole(Field::TunDst) }
+}
+
+/// What a packet is to a service.
+pub fn load_service_way(way: ServiceWay) -> Action {
+    Action::load(Subfield::range(Field::Reg7, 0, 2), way as u64)
+}
+
+/// Which egress service comes next (table 220).
+pub fn load_egress_service(index: u8) -> Action {
+    Action::load(Subfield::range(Field::Reg6, 28, 4), u64::from(index))
 }
 
 /// The destination port of a broadcast copy, for table 55.

@@ -81,6 +81,7 @@ impl Flow {
     /// A tracked packet may go on in any declared table; what is translated is set.
     fn check_ct(&self, row: &'static Row, ct: &Ct) -> Result<(), CheckError> {
         ct.table.map_or(Ok(()), |table| self.leads(row, table))?;
+        ct.exec.iter().try_for_each(|action| self.check_action(row, action))?;
         let nat = ct.nat.as_ref();
         // Without an address it is the way back: whichever of the two was translated.
         if nat.is_some_and(|nat| !nat.destination) {
@@ -146,6 +147,10 @@ fn names(field: Field, mask: u128) -> Vec<String> {
         Field::IpFrag => "nw_frag",
         Field::Ipv6Src => "ipv6_src",
         Field::Ipv6Dst => "ipv6_dst",
+        Field::TcpSrc => "tcp_src",
+        Field::TcpDst => "tcp_dst",
+        Field::SctpSrc => "sctp_src",
+        Field::SctpDst => "sctp_dst",
         Field::UdpSrc => "udp_src",
         Field::UdpDst => "udp_dst",
         Field::IcmpType | Field::Icmpv6Type => "icmp_type",
@@ -163,13 +168,15 @@ fn names(field: Field, mask: u128) -> Vec<String> {
         Field::TunnelId => "tun_id",
         Field::TunDst => "tun_dst",
         Field::Reg6 => "reg6",
+        Field::Reg7 => "reg7",
+        Field::Reg8 => "reg8",
+        Field::Reg9 => "reg9",
         Field::CtState => "ct_state",
         Field::CtMark => "ct_mark",
         Field::ConjId => "conj_id",
         Field::Reg5 => "reg5",
-        Field::TcpDst => "tcp_dst",
         Field::TcpFlags => "tcp_flags",
-        Field::SctpDst => "sctp_dst",
+        Field::CtLabel => "ct_label",
         other => return vec![format!("{other:?}")],
     };
     vec![name.to_owned()]

@@ -1,6 +1,8 @@
 //! Groups and meters.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::net::IpAddr;
 
 use bytes::BytesMut;
 use openflow_rs::{
@@ -8,7 +10,7 @@ use openflow_rs::{
 };
 
 use super::owner::{Feature, Owner, OwnerName};
-use crate::net::{ElanTag, LportTag};
+use crate::net::{ElanTag, LportTag, Transport};
 
 /// A group of one switch, its buckets encoded once.
 #[derive(Clone, PartialEq, Eq)]
@@ -19,7 +21,21 @@ pub struct Group {
     pub buckets: Box<[u8]>,
     /// Other groups that the buckets name: they must exist first.
     pub names: Box<[u32]>,
+    /// What its buckets do to connections, if that is remembered.
+    pub balanced: Option<Balanced>,
     pub owner: OwnerName,
+}
+
+/// The connections whose endpoint a group chooses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Balanced {
+    /// Zone of connection tracking that remembers them.
+    pub zone: u16,
+    pub transport: Transport,
+    /// Where their first packets go.
+    pub destinations: Box<[(IpAddr, u16)]>,
+    /// The endpoints that it chooses among.
+    pub targets: BTreeSet<(IpAddr, u16)>,
 }
 
 /// A group that nobody answers for yet.
@@ -28,6 +44,7 @@ pub struct GroupDraft {
     id: u32,
     kind: GroupType,
     buckets: Vec<Bucket>,
+    balanced: Option<Balanced>,
 }
 
 /// Group ids of broadcast inside an ELAN. Netvirt numbers the first two alike.
@@ -58,15 +75,30 @@ pub mod broadcast_groups {
     }
 }
 
+/// Group ids of services: one for each port of a service and IP version.
+pub mod service_groups {
+    const FIRST: u32 = 0x2000_0000;
+
+    /// `number` is from the pool of service ports.
+    pub fn of_port(number: u32, ipv6: bool) -> u32 {
+        FIRST | number << 1 | u32::from(ipv6)
+    }
+
+    /// Whether an id is one of these, whoever made the group.
+    pub fn is_ours(id: u32) -> bool {
+        id >> 28 == FIRST >> 28
+    }
+}
+
 impl Group {
     /// Every bucket gets a copy.
     pub fn all(id: u32) -> GroupDraft {
-        GroupDraft { id, kind: GroupType::All, buckets: Vec::new() }
+        GroupDraft { id, kind: GroupType::All, buckets: Vec::new(), balanced: None }
     }
 
     /// One bucket, chosen by hash.
     pub fn select(id: u32) -> GroupDraft {
-        GroupDraft { id, kind: GroupType::Select, buckets: Vec::new() }
+        GroupDraft { id, kind: GroupType::Select, buckets: Vec::new(), balanced: None }
     }
 
     /// The group as a switch reports it.
@@ -76,6 +108,20 @@ impl Group {
             group: self.id,
             buckets: decode_buckets(&self.buckets).unwrap_or_default(),
         }
+    }
+
+    /// The addresses and ports that buckets translate connections to.
+    pub fn targets_of(buckets: &[Bucket]) -> BTreeSet<(IpAddr, u16)> {
+        let nat = |action: &Action| match action {
+            Action::Ct(ct) => ct.nat.clone().filter(|nat| nat.destination),
+            _ => None,
+        };
+        let target = |nat: openflow_rs::CtNat| {
+            let four = nat.addresses.map(|(first, _)| IpAddr::V4(first));
+            let six = nat.addresses_v6.map(|(first, _)| IpAddr::V6(first));
+            Some((four.or(six)?, nat.ports?.0))
+        };
+        buckets.iter().flat_map(|bucket| &bucket.actions).filter_map(nat).filter_map(target).collect()
     }
 
     /// Canonical bytes of the buckets of a group that a switch reported.
@@ -98,6 +144,19 @@ impl GroupDraft {
         buckets.into_iter().fold(self, GroupDraft::bucket)
     }
 
+    /// Its buckets choose the endpoint of these connections.
+    pub fn balancing(
+        mut self,
+        zone: u16,
+        transport: Transport,
+        destinations: impl IntoIterator<Item = (IpAddr, u16)>,
+        targets: impl IntoIterator<Item = (IpAddr, u16)>,
+    ) -> Self {
+        let (destinations, targets) = (destinations.into_iter().collect(), targets.into_iter().collect());
+        self.balanced = Some(Balanced { zone, transport, destinations, targets });
+        self
+    }
+
     pub fn owned_by<F: Feature>(self, owner: &Owner<F>) -> Group {
         let named = |bucket: &Bucket| {
             bucket
@@ -112,6 +171,7 @@ impl GroupDraft {
             kind: self.kind,
             buckets: Group::bucket_bytes(&self.buckets),
             names: names.into(),
+            balanced: self.balanced,
             owner: owner.name().clone(),
         }
     }

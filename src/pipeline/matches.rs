@@ -6,7 +6,8 @@ use ipnetwork::{IpNetwork, Ipv4Network, Ipv6Network};
 use openflow_rs::{Field, MatchField};
 
 use super::Metadata;
-use crate::net::{ElanTag, LportTag, MacAddr, OfPort, Vni, VpnId};
+use super::ServiceWay;
+use crate::net::{ElanTag, LportTag, MacAddr, OfPort, Transport, Vni, VpnId};
 
 /// A VLAN tag is there. Source: OpenFlow 1.3, OFPVID_PRESENT.
 pub(super) const TAGGED: u16 = 0x1000;
@@ -292,6 +293,8 @@ const ESTABLISHED: u32 = 2;
 const RELATED: u32 = 4;
 const TRACKED: u32 = 0x20;
 
+const REPLY: u32 = 8;
+
 /// The first packet of a connection.
 pub fn ct_new() -> MatchField {
     MatchField::masked(Field::CtState, NEW | TRACKED, NEW | TRACKED)
@@ -300,6 +303,17 @@ pub fn ct_new() -> MatchField {
 /// Packets of a connection that is known, and errors that are about one.
 pub fn ct_known() -> [MatchField; 2] {
     [ESTABLISHED, RELATED].map(|state| MatchField::masked(Field::CtState, state | TRACKED, state | TRACKED))
+}
+
+/// Packets of a connection that is known, in either direction.
+pub fn ct_established() -> MatchField {
+    MatchField::masked(Field::CtState, ESTABLISHED | TRACKED, ESTABLISHED | TRACKED)
+}
+
+/// Answers within a connection that is known.
+pub fn ct_reply() -> MatchField {
+    let answer = ESTABLISHED | REPLY | TRACKED;
+    MatchField::masked(Field::CtState, answer, answer)
 }
 
 pub fn tun_id(vni: Vni) -> MatchField {
@@ -311,7 +325,7 @@ pub fn bucket_lport(tag: LportTag) -> MatchField {
     MatchField::exact(Field::TunnelId, tag.0)
 }
 
-/// The port a packet leaves through, whatever services of table 220 are done.
+/// The port a packet leaves through (table 220), whatever was done with it before.
 pub fn egress_lport(tag: LportTag) -> MatchField {
     MatchField::masked(Field::Reg6, tag.0 << 8, 0x0fff_ff00_u32)
 }
@@ -358,4 +372,52 @@ pub fn transport_to(protocol: u8, value: u16, mask: u16) -> Vec<MatchField> {
     };
     let port = (mask != 0).then(|| MatchField::masked(field, value, mask));
     [MatchField::exact(Field::IpProto, protocol)].into_iter().chain(port).collect()
+}
+
+/// Which egress service comes next (table 220).
+pub fn egress_service(index: u8) -> MatchField {
+    MatchField::masked(Field::Reg6, u32::from(index) << 28, 0xf_u32 << 28)
+}
+
+/// What a packet is to a service.
+pub fn service_way(way: ServiceWay) -> MatchField {
+    MatchField::masked(Field::Reg7, way as u32, ServiceWay::MASK)
+}
+
+/// The client that an answer is for is on this switch.
+pub fn client_is_here() -> MatchField {
+    MatchField::exact(Field::Reg8, 0_u32)
+}
+
+/// The endpoint that was chosen, by its number.
+pub fn chosen_endpoint(number: u32) -> MatchField {
+    MatchField::exact(Field::Reg9, number)
+}
+
+/// One source address, of either version.
+pub fn ip_src_host(address: IpAddr) -> [MatchField; 2] {
+    match address {
+        IpAddr::V4(address) => ipv4_src(address),
+        IpAddr::V6(address) => [ipv6(), ipv6_src(address)],
+    }
+}
+
+/// To a port of a transport protocol, of either IP version; the version is matched by the address.
+pub fn port_to(transport: Transport, port: u16) -> [MatchField; 2] {
+    let field = match transport {
+        Transport::Tcp => Field::TcpDst,
+        Transport::Udp => Field::UdpDst,
+        Transport::Sctp => Field::SctpDst,
+    };
+    [MatchField::exact(Field::IpProto, transport.number()), MatchField::exact(field, port)]
+}
+
+/// From a port of a transport protocol.
+pub fn port_from(transport: Transport, port: u16) -> [MatchField; 2] {
+    let field = match transport {
+        Transport::Tcp => Field::TcpSrc,
+        Transport::Udp => Field::UdpSrc,
+        Transport::Sctp => Field::SctpSrc,
+    };
+    [MatchField::exact(Field::IpProto, transport.number()), MatchField::exact(field, port)]
 }

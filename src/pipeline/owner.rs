@@ -37,6 +37,7 @@ pub mod owners {
         Tunnel "tunnel"
         Nat "nat"
         Policy "policy"
+        Service "service"
     }
 }
 

@@ -1,13 +1,14 @@
 //! The registry of switches that the datastore's thread talks to.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use bytes::BytesMut;
-use openflow_rs::{Message, MultipartReply, MultipartRequest, PacketOut};
+use openflow_rs::{CtFlush, Message, MultipartReply, MultipartRequest, PacketOut};
 use tokio::sync::{Notify, mpsc, watch};
 
+use super::forget;
 use super::report::Status;
 use super::task::Task;
 use super::timings::Timings;
@@ -58,6 +59,8 @@ pub(super) struct Desired {
     pub tables: Held,
     /// What has changed since the connected task last looked; unused while nobody is connected.
     pub pending: Delta,
+    /// Connections that have to be forgotten once that is sent.
+    pub forgotten: BTreeSet<CtFlush>,
     pub revision: u64,
     pub listening: bool,
     /// When the oldest change came that the switch has not confirmed; unset while nobody is connected.
@@ -94,6 +97,7 @@ impl Programmers {
             let slot = self.slot(dpid);
             let mut desired = locked(&slot.desired);
             let is_news = !delta.only_rebinds();
+            let forgotten = forget::by_change(&desired.tables.groups, &delta);
             desired.tables.apply(&mut delta);
             if !is_news {
                 continue;
@@ -103,6 +107,7 @@ impl Programmers {
             if desired.listening {
                 desired.pending.merge(delta);
                 desired.since.get_or_insert_with(Instant::now);
+                desired.forgotten.extend(forgotten);
             }
             drop(desired);
             slot.changed.notify_one();

@@ -200,7 +200,7 @@ impl Task {
 
     /// Hands over what is encoded, if it is more than `least` bytes. Answers are taken meanwhile: a switch that cannot get rid of
     /// them stops reading.
-    async fn push(&mut self, bytes: &mut BytesMut, least: usize) -> Result<(), End> {
+    pub(super) async fn push(&mut self, bytes: &mut BytesMut, least: usize) -> Result<(), End> {
         if bytes.len() <= least {
             return Ok(());
         }
@@ -218,7 +218,7 @@ impl Task {
     }
 
     /// The next message that answers something.
-    async fn reply(&mut self, to: &'static str) -> Result<(u32, Message), End> {
+    pub(super) async fn reply(&mut self, to: &'static str) -> Result<(u32, Message), End> {
         let next = async {
             match self.early.pop_front() {
                 Some(early) => Some(early),

@@ -6,6 +6,7 @@
 mod actor;
 mod delivery;
 mod diff;
+mod forget;
 mod report;
 mod send;
 mod task;

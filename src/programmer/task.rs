@@ -12,6 +12,7 @@ use tracing::{info, warn};
 
 use super::actor::{Inner, Slot, locked};
 use super::diff::{ItemId, plan, plan_delta};
+use super::forget;
 use super::report::{Failure, Status};
 use super::warm;
 use crate::pipeline::{Delta, FlowChange, FlowKey};
@@ -113,7 +114,7 @@ impl Task {
         let actual = self.read_back().await?;
         self.groups = actual.groups.keys().copied().collect();
         self.meters = actual.meters.keys().copied().collect();
-        let (items, revision, wanted, tunnels) = {
+        let (items, forgotten, revision, wanted, tunnels) = {
             let mut desired = locked(&self.slot.desired);
             if !self.is_current() {
                 return Err(End::Closed("a newer session took its place".into()));
@@ -121,13 +122,16 @@ impl Task {
             desired.listening = true;
             desired.pending = Delta::default();
             desired.since = None;
+            desired.forgotten.clear();
             let held = &desired.tables;
             let tunnels: Vec<_> = held.flows().filter(|flow| warm::endpoint(flow).is_some()).collect();
-            (plan(held, &actual), desired.revision, held.flow_count(), tunnels)
+            let forgotten = forget::by_comparison(&held.groups, &actual);
+            (plan(held, &actual), forgotten, desired.revision, held.flow_count(), tunnels)
         };
         info!(switch = %self.slot.dpid, held = actual.flows.len(), wanted, messages = items.len(), "read back");
         self.report(|status, _| status.foreign_flows = actual.foreign_flows);
         self.deliver(items).await?;
+        self.forget(forgotten).await?;
         self.warm(tunnels.iter().map(AsRef::as_ref)).await?;
         drop(tunnels);
         self.confirmed(revision);
@@ -159,20 +163,22 @@ impl Task {
 
     /// Sends what has changed since the last time.
     async fn catch_up(&mut self) -> Result<(), End> {
-        let (delta, revision, since) = {
+        let (delta, forgotten, revision, since) = {
             let mut desired = locked(&self.slot.desired);
             if !self.is_current() {
                 // What has changed is for the task of the newer session.
                 self.slot.changed.notify_one();
                 return Err(End::Closed("a newer session took its place".into()));
             }
-            (std::mem::take(&mut desired.pending), desired.revision, desired.since.take())
+            let forgotten = std::mem::take(&mut desired.forgotten);
+            (std::mem::take(&mut desired.pending), forgotten, desired.revision, desired.since.take())
         };
         if delta.is_empty() && *self.slot.confirmed.borrow() >= revision {
             return Ok(());
         }
         let items = plan_delta(&delta, &self.groups, &self.meters);
         self.deliver(items).await?;
+        self.forget(forgotten).await?;
         if let Some(since) = since {
             self.inner.timings.confirmed(since.elapsed());
         }

@@ -151,6 +151,11 @@ impl datastore::Engine for Engine {
             tag: "invalid-value",
             message: fault.message,
         })?;
+        self.workshop.model.check_services(&rows).map_err(|fault| Refusal {
+            path: self.reader.service_path(fault.of_endpoints, &fault.uid),
+            tag: if fault.in_use { "in-use" } else { "invalid-value" },
+            message: fault.message,
+        })?;
         self.workshop.model.check(&rows).map_err(|conflict| Refusal {
             path: self.reader.path(&conflict.claimer),
             tag: "in-use",

@@ -90,6 +90,9 @@ impl Engine {
     /// The pods that an owner's key leads to.
     pub fn paths_behind(&self, dpid: Dpid, owner: &OwnerName) -> Vec<DataPath> {
         let model = self.model();
+        if owner.feature() == "service" && model.service(owner.key()).is_some() {
+            return vec![self.reader().service_path(false, &owner.key().into())];
+        }
         let pods: BTreeSet<Text> =
             interfaces_of(model, dpid, owner.key()).into_iter().map(|id| id.pod).collect();
         let asked = floating_of(owner.key()).and_then(|address| model.floating_at(address));
@@ -100,8 +103,8 @@ impl Engine {
     /// Everything an object causes, as things that are added: a pod, a policy, or something that is derived, such as an ELAN instance, a VPN
     /// instance or an interface. `None`: the path names no such object.
     pub fn caused_by(&self, path: &DataPath) -> Option<Plan> {
-        let of_policy = || self.keys_of_policy(path);
-        let keys = self.keys_of_pod(path).or_else(of_policy).or_else(|| self.keys_deriving(path))?;
+        let keys = self.keys_of_pod(path).or_else(|| self.keys_of_services(path));
+        let keys = keys.or_else(|| self.keys_of_policy(path)).or_else(|| self.keys_deriving(path))?;
         let mut difference = Difference::default();
         for key in keys {
             let came = self.output(&key).into_iter().flat_map(Output::items);
@@ -148,6 +151,25 @@ impl Engine {
             keys.extend(on.map(|at| Key::Policy(at.dpid, PolicyItem::Target(id.clone()))));
         }
         Some(keys)
+    }
+
+    /// One service or all, or endpoints: those services, and the places where something is served for them.
+    fn keys_of_services(&self, path: &DataPath) -> Option<Vec<Key>> {
+        let (model, reader) = (self.model(), self.reader());
+        let is_meant = |of_endpoints: bool, uid: &Text| {
+            let own = reader.service_path(of_endpoints, uid);
+            own == *path || (path.steps.len() == 1 && own.steps.starts_with(&path.steps))
+        };
+        let mut services: BTreeSet<&Text> = model.services().filter(|uid| is_meant(false, uid)).collect();
+        for uid in model.told_endpoints().filter(|uid| is_meant(true, uid)) {
+            services.extend(model.services_with(uid));
+        }
+        if services.is_empty() {
+            return None;
+        }
+        let addresses: BTreeSet<_> = services.iter().flat_map(|uid| model.addresses_serving(uid)).collect();
+        let keys = services.into_iter().cloned().map(Key::Service);
+        Some(keys.chain(addresses.into_iter().map(Key::Endpoint)).collect())
     }
 
     /// What derives the node at a path, and all that stands for the same object.

@@ -33,6 +33,8 @@ pub enum Key {
     Tunnel(Dpid, Dpid),
     /// The links between all nodes.
     Underlay,
+    /// An address at which something is served.
+    Endpoint(IpAddr),
     /// A port number of a bridge, by the bridge's node id.
     PortNumber(Text, OfPort),
     /// What policies have on a switch.
@@ -62,6 +64,7 @@ impl fmt::Display for Key {
             Key::Service(uid) => write!(f, "service {uid}"),
             Key::Tunnel(from, to) => write!(f, "tunnel from {from} to {to}"),
             Key::Underlay => f.write_str("links between nodes"),
+            Key::Endpoint(address) => write!(f, "endpoint {address}"),
             Key::PortNumber(node_id, number) => write!(f, "port {number} of {node_id}"),
             Key::PolicyState(id) => write!(f, "policy {id}"),
             Key::Policy(dpid, item) => write!(f, "policy on {dpid}: {item:?}"),

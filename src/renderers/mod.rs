@@ -18,6 +18,7 @@
 //! | dhcp      | 60                     | interface                              |
 //! | nat       | 25 to 28, 44, 46, 47   | interface, switch, floating address    |
 //! | policy    | 211–217, 241–247       | target, peer, port, clause of a policy on a switch |
+//! | service   | 29 to 35               | service, endpoint, interface, switch   |
 
 mod antispoof;
 mod arp;
@@ -42,10 +43,12 @@ mod plan;
 mod policy;
 mod recipes;
 mod rendered;
+mod service;
 mod trace;
 mod tunnel;
 mod vpn;
 mod workshop;
+mod zones;
 
 #[cfg(test)]
 mod testing;
@@ -96,6 +99,7 @@ fn switching() -> Vec<Box<dyn Renderer>> {
         Box::new(dhcp::Dhcp),
         Box::new(nat::Nat),
         Box::new(policy::Policies),
+        Box::new(service::Services),
     ]
 }
 
@@ -113,5 +117,6 @@ fn deriving(schema: &Schema) -> Vec<Box<dyn Renderer>> {
         Box::new(coe::ServiceAddresses::new(schema)),
         Box::new(nat::FloatingStates::new(schema)),
         Box::new(policy::PolicyStates::new(schema)),
+        Box::new(service::ServiceStates::new(schema)),
     ]
 }

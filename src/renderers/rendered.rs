@@ -73,6 +73,12 @@ impl Rendered {
         self.others.push(Item::Group(dpid, Arc::new(group)));
     }
 
+    /// The same group on several switches, kept once.
+    pub fn shared_group(&mut self, switches: impl IntoIterator<Item = Dpid>, group: Group) {
+        let group = Arc::new(group);
+        self.others.extend(switches.into_iter().map(|dpid| Item::Group(dpid, group.clone())));
+    }
+
     pub fn meter(&mut self, dpid: Dpid, meter: Meter) {
         self.others.push(Item::Meter(dpid, Arc::new(meter)));
     }

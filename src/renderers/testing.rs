@@ -9,11 +9,11 @@ use super::difference::Changes;
 use super::workshop::Workshop;
 use crate::datastore::Store;
 use crate::model::{
-    AllocationPool, Allocator, Beyond, Bridge, Endpoints, Exposed, ExternalNetwork, FloatingRouter,
-    InterfaceId, K8sNode, Lease, Mapping, Network, NetworkType, Pod, PodInterface, Pool, Port, PortId,
-    Reason, Row, SourceNat,
+    AllocationPool, Allocator, Beyond, Bridge, EndpointPort, Endpoints, Exposed, ExternalNetwork,
+    FloatingRouter, InterfaceId, K8sNode, Lease, Mapping, Network, NetworkType, Pod, PodInterface, Pool,
+    Port, PortId, Reason, Row, Service, ServicePort, SourceNat, Target,
 };
-use crate::net::{Dpid, MacAddr, OfPort, UnderlayMtu};
+use crate::net::{Dpid, MacAddr, OfPort, Transport, UnderlayMtu};
 use crate::pipeline::{Delta, Held, SwitchTables};
 use crate::policy::Labels;
 use crate::schema::{DataPath, Fields, Text, builtin, heap_size, json, tree};
@@ -163,12 +163,13 @@ fn describe(row: &Row) -> (String, bool) {
         Row::HandMade(key, row) => (format!("interface {key}"), row.is_none()),
         Row::ElanInstance(key, row) => (format!("elan {key}"), row.is_none()),
         Row::VpnInstance(key, row) => (format!("vpn {key}"), row.is_none()),
+        Row::Service(key, row) => (format!("service {key}"), row.is_none()),
+        Row::Endpoints(key, row) => (format!("endpoints {key}"), row.is_none()),
         Row::SourceNat(row) => ("source nat".to_owned(), row.is_none()),
         Row::ExternalNetwork(key, row) => (format!("external network {key}"), row.is_none()),
         Row::FloatingRouter(key, row) => (format!("router {key}"), row.is_none()),
         Row::Neighbour(network, address, mac) => (format!("neighbour {network} {address}"), mac.is_none()),
-        Row::Exposed(key, row) => (format!("service {key}"), row.is_none()),
-        Row::Endpoints(key, row) => (format!("endpoints {key}"), row.is_none()),
+        Row::Exposed(key, row) => (format!("service outside {key}"), row.is_none()),
         Row::Policy(key, row) => (format!("policy {key}"), row.is_none()),
         Row::Namespace(key, row) => (format!("namespace {key}"), row.is_none()),
     }
@@ -345,14 +346,59 @@ pub fn exposed(uid: &str, namespace: &str, addresses: &[&str], pods: &[&str]) ->
     Row::Exposed(uid.into(), Some(row))
 }
 
-/// The endpoints of the service of that name.
-pub fn endpoints(uid: &str, namespace: &str, addresses: &[&str]) -> Row {
-    let row = Endpoints {
-        name: Some(uid.into()),
+/// A service of a namespace, found by its name, with ports `name:protocol:port:target`.
+pub fn service(name: &str, namespace: &str, addresses: &[&str], ports: &[&str]) -> Row {
+    let port = |text: &&str| {
+        let parts: Vec<&str> = text.split(':').collect();
+        ServicePort {
+            name: Some(parts[0].into()).filter(|name: &Text| !name.is_empty()),
+            transport: transport(parts[1]),
+            number: parts[2].parse().unwrap(),
+            target: match parts[3].parse() {
+                Ok(number) => Target::Number(number),
+                Err(_) if parts[3].is_empty() => Target::Same,
+                Err(_) => Target::Named(parts[3].into()),
+            },
+        }
+    };
+    let row = Service {
+        uid: name.into(),
+        name: Some(name.into()),
         namespace: Some(namespace.into()),
         addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+        ports: ports.iter().map(port).collect(),
+        ..Service::default()
     };
-    Row::Endpoints(uid.into(), Some(row))
+    Row::Service(name.into(), Some(row))
+}
+
+/// The endpoints of a service, with ports `name:protocol:port`.
+pub fn endpoints(name: &str, namespace: &str, addresses: &[&str], ports: &[&str]) -> Row {
+    let port = |text: &&str| {
+        let parts: Vec<&str> = text.split(':').collect();
+        EndpointPort {
+            name: Some(parts[0].into()).filter(|name: &Text| !name.is_empty()),
+            transport: transport(parts[1]),
+            number: parts[2].parse().unwrap(),
+        }
+    };
+    let row = Endpoints {
+        uid: name.into(),
+        name: Some(name.into()),
+        namespace: Some(namespace.into()),
+        addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+        ports: ports.iter().map(port).collect(),
+        ..Endpoints::default()
+    };
+    Row::Endpoints(name.into(), Some(row))
+}
+
+fn transport(name: &str) -> Transport {
+    match name {
+        "UDP" => Transport::Udp,
+        "SCTP" => Transport::Sctp,
+        _ => Transport::Tcp,
+    }
 }
 
 /// The same pod on a network of this kind.

@@ -17,6 +17,7 @@
 pub mod action;
 pub mod bundle;
 mod codes;
+mod ct_flush;
 mod error;
 mod field;
 pub mod flow;
@@ -36,6 +37,7 @@ mod wire;
 pub use action::{Action, Ct, CtNat, CtZone, Learn, LearnSource, LearnSpec, LearnTarget, Subfield};
 pub use bundle::{BundleControl, BundleFlags};
 pub use codes::error_name;
+pub use ct_flush::CtFlush;
 pub use error::DecodeError;
 pub use field::Field;
 pub use flow::{FlowCommand, FlowMod, FlowRemoved, FlowStats};

@@ -14,7 +14,7 @@ mod services;
 
 pub use check::{FaultPlace, FloatingFault};
 pub use floating::{Floating, FloatingReason, floating_mac};
-pub use rows::{Endpoints, Exposed, ExternalNames, ExternalNetwork, FloatingRouter, Mapping, neighbour_key};
+pub use rows::{Exposed, ExternalNames, ExternalNetwork, FloatingRouter, Mapping, neighbour_key};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -34,10 +34,8 @@ pub(super) struct External {
     pub routers: BTreeMap<Text, FloatingRouter>,
     pub neighbours: BTreeMap<(Text, Ipv4Addr), MacAddr>,
     pub exposed: BTreeMap<Text, Exposed>,
-    pub endpoints: BTreeMap<Text, Endpoints>,
-    /// Services and endpoints by namespace.
+    /// Services by namespace.
     pub exposed_in: BTreeMap<Text, BTreeSet<Text>>,
-    pub endpoints_in: BTreeMap<Text, BTreeSet<Text>>,
     /// Services by the pods that they name.
     pub exposed_by_pod: BTreeMap<Text, BTreeSet<Text>>,
     /// What services make of themselves, by uid.
@@ -134,7 +132,7 @@ impl Model {
             self.external.vpns.insert(id.clone(), VpnId(vpn));
         }
         self.touch_external(id, work);
-        work.dirty_services.extend(self.external.exposed.keys().cloned());
+        work.dirty_exposed.extend(self.external.exposed.keys().cloned());
     }
 
     /// A network looks different: so may all that is in it, or might be.
@@ -188,7 +186,7 @@ impl Model {
 
     /// Works out where the addresses are that may be elsewhere now. Runs when the interfaces are settled.
     pub(super) fn settle_external(&mut self, work: &mut Work) {
-        self.settle_services(work);
+        self.settle_exposed(work);
         let mut dirty = std::mem::take(&mut work.dirty_floating);
         let touched = &work.touched;
         let on_switches = touched.switches.iter().flat_map(|dpid| self.interfaces_on.get(dpid)).flatten();

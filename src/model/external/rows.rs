@@ -1,7 +1,7 @@
 //! External networks and floating addresses as they are written, and how they are read.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -57,14 +57,6 @@ pub struct Exposed {
     pub pods: BTreeSet<Text>,
 }
 
-/// `/service:endpoints-info/endpoints`: the endpoints of the service of that name.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Endpoints {
-    pub name: Option<Text>,
-    pub namespace: Option<Text>,
-    pub addresses: BTreeSet<IpAddr>,
-}
-
 impl ExternalNetwork {
     /// Whether this address may be given out.
     pub fn grants(&self, address: Ipv4Addr) -> bool {
@@ -100,12 +92,6 @@ pub struct ExternalNames {
     service_addresses: [SchemaId; 2],
     service_balancer: SchemaId,
     service_endpoints: SchemaId,
-    pub endpoints_info: SchemaId,
-    pub endpoints: SchemaId,
-    endpoints_name: SchemaId,
-    endpoints_namespace: SchemaId,
-    endpoint_addresses: SchemaId,
-    endpoint_ip: SchemaId,
 }
 
 impl ExternalNames {
@@ -116,7 +102,6 @@ impl ExternalNames {
         let network = |leaf: &str| id(&format!("/odl-nat:external-networks/networks/{leaf}"));
         let router = |leaf: &str| id(&format!("/odl-nat:floating-ip-info/router-ports/{leaf}"));
         let service = |leaf: &str| id(&format!("/service:service-information/services/{leaf}"));
-        let endpoints = |leaf: &str| id(&format!("/service:endpoints-info/endpoints/{leaf}"));
         ExternalNames {
             external_networks: id("/odl-nat:external-networks"),
             networks: id("/odl-nat:external-networks/networks"),
@@ -143,12 +128,6 @@ impl ExternalNames {
             service_addresses: [service("external-ip-address"), service("ingress-ip-address")],
             service_balancer: service("load-balancer-IP"),
             service_endpoints: service("endpoints"),
-            endpoints_info: id("/service:endpoints-info"),
-            endpoints: id("/service:endpoints-info/endpoints"),
-            endpoints_name: endpoints("name"),
-            endpoints_namespace: endpoints("network-NS"),
-            endpoint_addresses: endpoints("endpoint-addresses"),
-            endpoint_ip: endpoints("endpoint-addresses/ip-address"),
         }
     }
 
@@ -227,18 +206,6 @@ impl ExternalNames {
             namespace: fields.shared_text(self.service_namespace).cloned(),
             addresses,
             pods: pods.collect(),
-        })
-    }
-
-    pub fn endpoints(&self, snapshot: &Snapshot, uid: &Text) -> Option<Endpoints> {
-        let all = snapshot.config.input.container(self.endpoints_info)?;
-        let fields = all.list(self.endpoints)?.get(&text_key(uid))?;
-        let addresses = fields.list(self.endpoint_addresses).into_iter().flatten();
-        let addresses = addresses.filter_map(|(_, entry)| entry.text(self.endpoint_ip)?.parse().ok());
-        Some(Endpoints {
-            name: fields.shared_text(self.endpoints_name).cloned(),
-            namespace: fields.shared_text(self.endpoints_namespace).cloned(),
-            addresses: addresses.collect(),
         })
     }
 

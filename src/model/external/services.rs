@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use super::super::apply::{Model, Work, remove_from, replace};
 use super::super::claims::Claim;
 use super::super::interface::{Interface, InterfaceId};
-use super::{Endpoints, Exposed, External, FloatingRouter, Mapping};
+use super::{Exposed, External, FloatingRouter, Mapping};
 use crate::schema::Text;
 
 impl Model {
@@ -34,26 +34,18 @@ impl Model {
                 exposed_by_pod.entry(pod.clone()).or_default().insert(uid.clone());
             }
         }
-        work.dirty_services.insert(uid.clone());
+        work.dirty_exposed.insert(uid.clone());
     }
 
-    pub(in super::super) fn put_endpoints(&mut self, uid: &Text, row: Option<Endpoints>, work: &mut Work) {
-        let before = replace(&mut self.external.endpoints, uid, row);
-        for (row, comes) in [(before.as_ref(), false), (self.external.endpoints.get(uid), true)] {
-            let Some(namespace) = row.and_then(|row| row.namespace.clone()) else { continue };
-            let services = self.external.exposed_in.get(&namespace);
-            work.dirty_services.extend(services.into_iter().flatten().cloned());
-            if comes {
-                self.external.endpoints_in.entry(namespace).or_default().insert(uid.clone());
-            } else {
-                remove_from(&mut self.external.endpoints_in, &namespace, uid);
-            }
-        }
+    /// Endpoints of services of a namespace are others.
+    pub(in super::super) fn mark_exposed(&self, namespace: &Text, work: &mut Work) {
+        let services = self.external.exposed_in.get(namespace);
+        work.dirty_exposed.extend(services.into_iter().flatten().cloned());
     }
 
     /// Works out which pod has which address of the services that may look different.
-    pub(super) fn settle_services(&mut self, work: &mut Work) {
-        let mut dirty = std::mem::take(&mut work.dirty_services);
+    pub(super) fn settle_exposed(&mut self, work: &mut Work) {
+        let mut dirty = std::mem::take(&mut work.dirty_exposed);
         if !self.external.exposed.is_empty() {
             for id in &work.touched.interfaces {
                 dirty.extend(self.external.services_of.get(id).into_iter().flatten().cloned());
@@ -99,9 +91,7 @@ impl Model {
         };
         let mut found: BTreeSet<InterfaceId> = row.pods.iter().filter_map(primary).collect();
         if let (Some(name), Some(namespace)) = (&row.name, &row.namespace) {
-            let uids = self.external.endpoints_in.get(namespace).into_iter().flatten();
-            let all = uids.filter_map(|uid| self.external.endpoints.get(uid));
-            let addresses = all.filter(|row| row.name.as_ref() == Some(name)).flat_map(|row| &row.addresses);
+            let addresses = self.endpoints_called(namespace, name).flat_map(|row| &row.addresses);
             let owners = addresses
                 .filter_map(|address| self.claims.owner(&Claim::Address(namespace.clone(), *address)));
             found.extend(owners.cloned());

@@ -88,14 +88,6 @@ pub async fn object(asked: Asked) -> Result<Value, Problems> {
     {
         return pools.explain(&asked).await;
     }
-    if let Some(what) = kept(snapshot.schema, &path)
-        && snapshot.read(Store::Config, &path).is_some()
-    {
-        let reason = format!(
-            "{what} are kept, and nothing is made of them yet: no flow, group or meter on any switch"
-        );
-        return Ok(json!({ "revision": snapshot.revision.0.to_string(), "reason": reason }));
-    }
     let of = path.clone();
     let found = asked.call.datastore.ask(move |engine: &Engine| engine.caused_by(&of)).await;
     match found.ok_or_else(no_network)? {
@@ -106,13 +98,6 @@ pub async fn object(asked: Asked) -> Result<Value, Problems> {
         }
         None => removal(&asked, path).await,
     }
-}
-
-/// What it is that a path leads to, where no renderer reads it.
-fn kept(schema: &Schema, path: &DataPath) -> Option<&'static str> {
-    let kept = [("/service:service-information", "services"), ("/service:endpoints-info", "endpoints")];
-    let top = path.steps.first()?.node;
-    kept.iter().find(|(root, _)| schema.resolve(root) == top).map(|(_, what)| *what)
 }
 
 pub async fn impact(asked: Asked) -> Result<Value, Problems> {

@@ -1,9 +1,10 @@
 //! Instructions and actions, as `ofproto-dpif-xlate.c` of Open vSwitch carries them out.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use openflow_rs::{Action, Ct, Field, GroupType, Instruction, ports};
+use openflow_rs::{Action, Ct, CtNat, Field, GroupType, Instruction, ports};
 
 use super::tables::instructions;
 use super::{Cause, Outcome, Packet, Step, Tables, Walk, What};
@@ -285,19 +286,46 @@ impl Run<'_> {
                 openflow_rs::CtZone::Field(place) => self.packet.part(*place),
             },
         );
-        if let Some(nat) = &ct.nat
-            && let Some((first, last)) = nat.addresses
-        {
-            let field = if nat.source { Field::Ipv4Src } else { Field::Ipv4Dst };
-            if first == last && tracked.has(field) {
-                tracked.set(field, u128::from(u32::from(first)));
-            } else {
-                self.note(format!("connection tracking chooses an address from {first} to {last}"));
-            }
+        if let Some(nat) = &ct.nat {
+            self.translate(nat, &mut tracked);
         }
         match ct.table {
             Some(table) => self.tracked.push_back((tracked, table)),
             None => self.note("the connection is tracked; the packet itself goes on below"),
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Addresses and ports that a new connection gets, where there is one of each.
+    fn translate(&mut self, nat: &CtNat, packet: &mut Packet) {
+        let ends = if nat.source {
+            [Field::Ipv4Src, Field::Ipv6Src, Field::TcpSrc, Field::UdpSrc, Field::SctpSrc]
+        } else {
+            [Field::Ipv4Dst, Field::Ipv6Dst, Field::TcpDst, Field::UdpDst, Field::SctpDst]
+        };
+        let [v4, v6, ports @ ..] = ends;
+        let four = nat.addresses.map(|(first, last)| (v4, IpAddr::V4(first), IpAddr::V4(last)));
+        let six = nat.addresses_v6.map(|(first, last)| (v6, IpAddr::V6(first), IpAddr::V6(last)));
+        for (field, first, last) in four.into_iter().chain(six) {
+            if first != last || !packet.has(field) {
+                self.note(format!("connection tracking chooses an address from {first} to {last}"));
+                continue;
+            }
+            packet.set(
+                field,
+                match first {
+                    IpAddr::V4(address) => u128::from(u32::from(address)),
+                    IpAddr::V6(address) => u128::from(address),
+                },
+            );
+        }
+        if let Some((first, last)) = nat.ports {
+            let field = ports.into_iter().find(|field| packet.has(*field));
+            match field.filter(|_| first == last) {
+                Some(field) => packet.set(field, first.into()),
+                None => self.note(format!("connection tracking chooses a port from {first} to {last}")),
+            }
         }
     }
 }

@@ -22,6 +22,7 @@ fn group(id: u32, kind: GroupType, buckets: &[&[Action]]) -> Arc<Group> {
         kind,
         buckets: Group::bucket_bytes(&buckets),
         names: Box::default(),
+        balanced: None,
         owner: OwnerName::nobody(),
     })
 }

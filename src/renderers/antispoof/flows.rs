@@ -14,7 +14,7 @@ use crate::pipeline::matches::{
     udp_to, udp_v6_to,
 };
 use crate::pipeline::{
-    ANTISPOOF_ADDRESS, ANTISPOOF_MAC, ANTISPOOF_SENDER, Draft, Flow, LPORT_DISPATCHER, Owner, owners,
+    ANTISPOOF_ADDRESS, ANTISPOOF_MAC, ANTISPOOF_SENDER, Draft, Flow, Owner, SERVICE, owners,
 };
 
 /// What no pod may send, whatever its addresses say. A packet may be forbidden twice; then it counts by where it goes,
@@ -104,13 +104,13 @@ pub(super) fn of_switch() -> Vec<Flow> {
         .priority(OWN)
         .matching(arp_request())
         .matching([arp_spa([0, 0, 0, 0].into())]);
-    flows.push(probe.then([resubmit(LPORT_DISPATCHER)]).owned_by(&shared));
+    flows.push(probe.then([resubmit(SERVICE)]).owned_by(&shared));
     for kind in WITHOUT_ADDRESS {
         let draft = Flow::table(ANTISPOOF_ADDRESS)
             .priority(OWN)
             .matching(icmpv6(kind))
             .matching([ipv6_src(Ipv6Addr::UNSPECIFIED)]);
-        flows.push(draft.then([resubmit(LPORT_DISPATCHER)]).owned_by(&shared));
+        flows.push(draft.then([resubmit(SERVICE)]).owned_by(&shared));
     }
     let last = |priority: u16, conditions: Vec<_>, class: Class| {
         let draft = Flow::table(ANTISPOOF_ADDRESS).priority(priority).matching(conditions);
@@ -122,7 +122,7 @@ pub(super) fn of_switch() -> Vec<Flow> {
     flows.push(last(LINK_LOCAL, ipv6_src_link_local().to_vec(), Class::LinkLocal));
     flows.push(last(OTHER, vec![ipv6()], Class::Ipv6Source));
     let other = Flow::table(ANTISPOOF_ADDRESS).priority(NO_ADDRESS);
-    flows.push(other.then([resubmit(LPORT_DISPATCHER)]).owned_by(&shared));
+    flows.push(other.then([resubmit(SERVICE)]).owned_by(&shared));
     flows
 }
 
@@ -149,7 +149,7 @@ pub(super) fn of_address(port: LportTag, address: IpAddr, owner: &Owned) -> Vec<
             .priority(priority)
             .matching([lport(port)])
             .matching(conditions)
-            .then([resubmit(LPORT_DISPATCHER)])
+            .then([resubmit(SERVICE)])
             .owned_by(owner)
     };
     match address {
@@ -173,7 +173,7 @@ pub(super) fn of_route(port: LportTag, prefix: IpNetwork, owner: &Owned) -> Vec<
     }
     let priority = if prefix.is_ipv4() { OWN } else { BEHIND };
     let from = Flow::table(ANTISPOOF_ADDRESS).priority(priority).matching([lport(port)]);
-    vec![from.matching(ip_src_prefix(prefix)).then([resubmit(LPORT_DISPATCHER)]).owned_by(owner)]
+    vec![from.matching(ip_src_prefix(prefix)).then([resubmit(SERVICE)]).owned_by(owner)]
 }
 
 /// What is switched only and has no addresses that anybody knows: its MAC address is all that can be held against it.
@@ -182,7 +182,7 @@ pub(super) fn of_any_address(port: LportTag, owner: &Owned) -> Vec<Flow> {
         Flow::table(ANTISPOOF_ADDRESS)
             .priority(OWN)
             .matching([lport(port), protocol])
-            .then([resubmit(LPORT_DISPATCHER)])
+            .then([resubmit(SERVICE)])
             .owned_by(owner)
     };
     [arp(), ipv4(), ipv6()].map(any).into()
@@ -194,7 +194,7 @@ pub(super) fn of_dhcp(port: LportTag, owner: &Owned) -> Flow {
         .priority(OWN)
         .matching([lport(port)])
         .matching(dhcp_request())
-        .then([resubmit(LPORT_DISPATCHER)])
+        .then([resubmit(SERVICE)])
         .owned_by(owner)
 }
 

@@ -8,7 +8,9 @@ use super::super::recipes::{NEIGHBOUR, through_uplink};
 use crate::model::Floating;
 use crate::net::{ElanTag, LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{answer_arp, answer_arp_for_any, egress_to_sender, resubmit};
-use crate::pipeline::matches::{arp_reply, arp_request, arp_tpa, arp_tpa_in, elan_tag, lport, vpn_id};
+use crate::pipeline::matches::{
+    arp_reply, arp_request, arp_spa, arp_tpa, arp_tpa_in, elan_tag, lport, vpn_id,
+};
 use crate::pipeline::{ARP_CHECK, ARP_RESPONDER, EGRESS_DISPATCHER, ELAN_BASE, Flow, Owner, owners};
 
 /// The only flow of table 43 beside its miss.
@@ -23,6 +25,9 @@ const ON_THE_WIRE: u16 = 102;
 const ROUTED: u16 = 100;
 /// An answer with the gateway's MAC, for whatever is at another switch.
 const ROUTED_THERE: u16 = 90;
+
+/// An answer with the gateway's MAC to an endpoint of a service, whoever it is that it asks for: below all that is known.
+const TO_ENDPOINT: u16 = 80;
 
 type Owned = Owner<owners::Arp>;
 
@@ -127,6 +132,17 @@ pub(super) fn floating(floating: &Floating, owner: &Owned) -> [Flow; 2] {
         .then(through_uplink(&floating.uplink));
     let answered = about().matching(arp_reply()).punt_metered(meter, MESSAGE, NEIGHBOUR);
     [asked.owned_by(owner), answered.owned_by(owner)]
+}
+
+/// An endpoint of a service asks for a client, who may be in another namespace and yet seem to be on its link.
+pub(super) fn answer_endpoint(port: LportTag, address: Ipv4Addr, gateway: MacAddr, owner: &Owned) -> Flow {
+    Flow::table(ARP_RESPONDER)
+        .priority(TO_ENDPOINT)
+        .matching([lport(port), arp_spa(address)])
+        .matching(arp_request())
+        .then(answer_arp_for_any(gateway))
+        .then([egress_to_sender(), resubmit(EGRESS_DISPATCHER)])
+        .owned_by(owner)
 }
 
 /// 255 and the address as a number, as in netvirt; the lport is not part of it, since one flow serves all askers.

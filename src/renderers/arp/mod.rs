@@ -3,7 +3,8 @@
 //! A request goes from 43 to 81. There the switch answers for the gateway and for every pod of the asker's VPN: with
 //! the pod's own MAC within its ELAN, with the gateway's MAC otherwise (proxy: the packet will be routed). A pod that
 //! asks for its own address hears no answer, so that duplicate detection works. For the pods of another switch that are
-//! in its prefix, one flow answers. What nobody answers is flooded. On a
+//! in its prefix, one flow answers. An endpoint of a service is answered whomever it asks for: a client of another namespace may
+//! seem to be on its link. What nobody answers is flooded. On a
 //! physical network (FLAT, VLAN) the switch answers for pods of the ELAN alone: the gateway and all others are outside.
 
 mod flows;
@@ -61,6 +62,16 @@ impl Renderer for Arp {
                 let Some(Ok(floating)) = model.floating(*address) else { return };
                 for flow in flows::floating(&floating, &floating_owner(*address)) {
                     out.flow(floating.attachment.dpid, flow);
+                }
+            }
+            Key::Endpoint(IpAddr::V4(address)) => {
+                let Some((id, _)) = model.serving_at(IpAddr::V4(*address)) else { return };
+                let plugged = model.interface(id).and_then(|interface| interface.plugged());
+                let Some((identity, lport, attachment)) = plugged else { return };
+                if let Some(gateway) = model.vpn_of(identity).and_then(|vpn| vpn.gateway_mac()) {
+                    let owner = Owner::new(&identity.name);
+                    let answer = flows::answer_endpoint(lport, *address, gateway, &owner);
+                    out.flow(attachment.dpid, answer);
                 }
             }
             Key::Switch(dpid) if model.switch(*dpid).is_some() => {

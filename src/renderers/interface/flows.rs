@@ -10,7 +10,7 @@ use crate::pipeline::matches::{
 use crate::pipeline::{
     ANTISPOOF_MAC, ARP_CHECK, ARP_RESPONDER, DHCP, EGRESS_DISPATCHER, ELAN_DMAC, Flow, INTERNAL_TUNNEL, IPV6,
     L3_GATEWAY_MAC, LPORT_DISPATCHER, LPORT_INGRESS, Metadata, Meter, Owner, PDNAT, POLICY_FROM_CLASS,
-    POLICY_TO_CLASS, owners,
+    POLICY_TO_CLASS, SERVICE as SERVICES, owners,
 };
 
 /// Pod ports in table 0. Source: netvirt, VLAN ingress.
@@ -85,7 +85,7 @@ pub(super) fn node_ingress(ofport: OfPort, port: LportTag, owner: &Owned) -> Flo
         .priority(POD_PORT)
         .matching([in_port(ofport), untagged()])
         .write_metadata(Metadata::new().lport(port).split_horizon(false).service_index(0))
-        .goto(LPORT_DISPATCHER)
+        .goto(SERVICES)
         .owned_by(owner)
 }
 

@@ -12,10 +12,12 @@ mod derive;
 mod flows;
 mod inventory;
 mod services;
+mod services_egress;
 
 pub use derive::InterfaceStates;
 pub use inventory::Inventory;
 pub use services::Services;
+use services_egress::services_egress;
 
 use super::key::touched_interfaces;
 use super::{Key, Rendered, Renderer};
@@ -67,6 +69,9 @@ impl Renderer for Interfaces {
             Key::Switch(dpid) => {
                 if model.switch(*dpid).is_some() {
                     out.flow(*dpid, flows::tagged_frames());
+                    for flow in services_egress() {
+                        out.flow(*dpid, flow);
+                    }
                 }
                 for (lport, tunnel) in model.tunnel(*dpid).into_iter().chain(model.gre(*dpid)) {
                     let owner = Owner::new(format!("tunnel {dpid}"));

@@ -24,6 +24,8 @@ const ON_THE_WIRE: u16 = 102;
 const ROUTED: u16 = 100;
 /// An answer with the gateway's MAC, for whatever is at another switch.
 const ROUTED_THERE: u16 = 90;
+/// An answer with the gateway's MAC to an endpoint of a service, whoever it is that it asks for: below all that is known.
+const TO_ENDPOINT: u16 = 80;
 /// Router solicitations; their matches meet no other's.
 const ROUTERS: u16 = 100;
 /// An asker without an address: beats [`ANSWER`].
@@ -111,6 +113,17 @@ pub(super) fn answer_node(vpn: VpnId, gateway: MacAddr, owner: &Owned) -> [Flow;
     let own = asked(OWN).matching([nd_target_link_local()]).then([resubmit(LPORT_DISPATCHER)]);
     let routed = asked(ROUTED_THERE).then(begin_advertisement(gateway, false)).then([resubmit(ND_RESPONDER)]);
     [own.owned_by(owner), routed.owned_by(owner)]
+}
+
+/// An endpoint of a service asks for a client, who may be in another namespace and yet seem to be on its link.
+pub(super) fn answer_endpoint(port: LportTag, address: Ipv6Addr, gateway: MacAddr, owner: &Owned) -> Flow {
+    Flow::table(IPV6)
+        .priority(TO_ENDPOINT)
+        .matching([lport(port), ipv6_src(address)])
+        .matching(neighbour_solicitation())
+        .then(begin_advertisement(gateway, false))
+        .then([resubmit(ND_RESPONDER)])
+        .owned_by(owner)
 }
 
 /// A router solicitation is answered by the controller: an advertisement has bytes that no flow can add.

@@ -59,6 +59,16 @@ impl Renderer for Nd {
                     out.flow(*dpid, flows::on_the_wire(tag, &Owner::new(name)));
                 }
             }
+            Key::Endpoint(IpAddr::V6(address)) => {
+                let Some((id, _)) = model.serving_at(IpAddr::V6(*address)) else { return };
+                let plugged = model.interface(id).and_then(|interface| interface.plugged());
+                let Some((identity, lport, attachment)) = plugged else { return };
+                if let Some(gateway) = model.vpn_of(identity).and_then(|vpn| vpn.gateway_mac()) {
+                    let owner = Owner::new(&identity.name);
+                    let answer = flows::answer_endpoint(lport, *address, gateway, &owner);
+                    out.flow(attachment.dpid, answer);
+                }
+            }
             Key::Switch(dpid) if model.switch(*dpid).is_some() => {
                 if model.node_port(*dpid).is_some() {
                     let owner = Owner::new("node port");

@@ -6,7 +6,7 @@ use ipnetwork::IpNetwork;
 use openflow_rs::MatchField;
 
 use crate::net::LportTag;
-use crate::pipeline::actions::{egress_service_done, resubmit};
+use crate::pipeline::actions::{load_egress_service, resubmit};
 use crate::pipeline::matches::{egress_lport, ip_host, ip_prefix, ip_src_prefix, lport};
 use crate::pipeline::{
     Action, EGRESS_DISPATCHER, LPORT_DISPATCHER, POLICY_FROM_ACCEPT, POLICY_FROM_CLASS, POLICY_FROM_DENY,
@@ -109,6 +109,6 @@ impl Side for To {
     }
 
     fn pass() -> Vec<Action> {
-        vec![egress_service_done(EGRESS_SERVICE), resubmit(EGRESS_DISPATCHER)]
+        vec![load_egress_service(EGRESS_SERVICE), resubmit(EGRESS_DISPATCHER)]
     }
 }

@@ -186,12 +186,14 @@ fn pods_of_a_service_with_an_address_outside_have_floating_ip_info() {
     world.put([exposed("web", "blue", &["203.0.113.7", "203.0.113.8"], &["p1", "p2"])]);
     assert!(golden::print(&world.tables(2, "nat")).contains("203.0.113.8"));
     // Attached by its address, as the watcher tells.
-    world.put([exposed("web", "blue", &["203.0.113.7"], &[]), endpoints("e", "blue", &[])]);
+    world.put([exposed("web", "blue", &["203.0.113.7"], &[]), endpoints("e", "blue", &[], &[])]);
     assert_eq!(world.read(Config, INFO), "");
     assert!(before == [world.tables(1, ""), world.tables(2, "")]);
-    world.put([endpoints("e", "blue", &["10.11.2.10"])]);
+    world.put([endpoints("e", "blue", &["10.11.2.10"], &[])]);
     assert_eq!(world.read(Config, INFO), "", "the endpoints of another service");
-    let Row::Endpoints(uid, Some(mut row)) = endpoints("e", "blue", &["10.11.2.10"]) else { unreachable!() };
+    let Row::Endpoints(uid, Some(mut row)) = endpoints("e", "blue", &["10.11.2.10"], &[]) else {
+        unreachable!()
+    };
     row.name = Some("web".into());
     world.put([Row::Endpoints(uid, Some(row))]);
     assert!(world.read(Config, INFO).contains("blue:p2"));

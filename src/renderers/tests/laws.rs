@@ -10,10 +10,11 @@ use proptest::prelude::*;
 use super::super::rendered::AtPlace;
 use super::super::testing::*;
 use crate::model::{
-    Bridge, ElanInstance, HandMade, Model, NODE_LPORT_KEY, NetworkType, POOL_VNIS, Pool, Port, Row,
-    VpnInstance, WantedAddress, WantedRoute, external_vpn_key, uplink_lport_key,
+    Bridge, ElanInstance, EndpointPort, Endpoints, HandMade, Model, NODE_LPORT_KEY, NetworkType, POOL_VNIS,
+    Pool, Port, Row, Service, ServicePort, Target, VpnInstance, WantedAddress, WantedRoute, external_vpn_key,
+    uplink_lport_key,
 };
-use crate::net::{Dpid, OfPort, UnderlayMtu, Vni, VpnId};
+use crate::net::{Dpid, OfPort, Transport, UnderlayMtu, Vni, VpnId};
 use crate::pipeline::{Action, FIB, Metadata, SwitchTables, golden};
 use crate::schema::{Fields, Text, builtin, diff};
 
@@ -146,6 +147,8 @@ fn any_row() -> impl Strategy<Value = Row> {
         4 => any_external(),
         4 => super::policy::any_policy(&NAMESPACES),
         1 => super::policy::any_namespace(&NAMESPACES),
+        4 => any_service(),
+        3 => any_endpoints(),
         1 => (node(), 1_u32..3).prop_map(|(node, ofport)| {
             let [_, Row::Port(id, Some(port))] = switch(node) else { unreachable!() };
             Row::Port(id, Some(Port { ofport: OfPort(ofport), ..port }))
@@ -284,8 +287,71 @@ fn any_external() -> impl Strategy<Value = Row> {
         Row::Exposed(uid, row.filter(|row| there && !row.addresses.is_empty()))
     });
     let behind = prop::sample::subsequence(&["10.0.0.10", "10.0.0.11", "10.0.0.12"][..], 0..=2);
-    let behind = (namespace(), behind).prop_map(|(ns, addresses)| endpoints("web", ns, &addresses));
+    let behind = (namespace(), behind).prop_map(|(ns, addresses)| endpoints("web", ns, &addresses, &[]));
     prop_oneof![2 => network, 3 => router, 1 => gone, 1 => met, 2 => service, 1 => behind]
+}
+
+/// Services that share names, addresses and pods; some are headless, some have no name.
+fn any_service() -> impl Strategy<Value = Row> {
+    let uid = prop::sample::select(&["s1", "s2", "s3"][..]);
+    let called = prop::option::of(prop::sample::select(&["web", "dns"][..]));
+    let addresses = prop::sample::subsequence(&["10.96.0.1", "10.96.0.2", "fd96::1"][..], 0..=2);
+    let ports = prop::sample::subsequence(&PORTS[..], 0..=3);
+    let pods = prop::sample::subsequence(&NAMES[..], 0..=2);
+    (uid, called, namespace(), addresses, ports, pods, 0_u8..8).prop_map(
+        |(uid, called, namespace, addresses, ports, pods, choice)| {
+            let port = |(name, transport, number, target): &(&str, Transport, u16, u16)| ServicePort {
+                name: (!name.is_empty()).then(|| (*name).into()),
+                transport: *transport,
+                number: *number,
+                target: if *target == 0 { Target::Named("web".into()) } else { Target::Number(*target) },
+            };
+            let row = Service {
+                uid: uid.into(),
+                name: called.map(Into::into),
+                namespace: Some(namespace.into()),
+                addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+                headless: choice == 1,
+                affinity: (choice == 2).then_some(60),
+                ports: ports.iter().map(port).collect(),
+                pods: pods.into_iter().map(Into::into).collect(),
+                ..Service::default()
+            };
+            Row::Service(uid.into(), (choice != 0).then_some(row))
+        },
+    )
+}
+
+/// Name, protocol, number and target of ports; target 0 is one by name.
+const PORTS: [(&str, Transport, u16, u16); 4] = [
+    ("http", Transport::Tcp, 80, 8080),
+    ("", Transport::Udp, 53, 53),
+    ("web", Transport::Tcp, 81, 0),
+    ("", Transport::Sctp, 80, 8080),
+];
+
+fn any_endpoints() -> impl Strategy<Value = Row> {
+    let uid = prop::sample::select(&["e1", "e2"][..]);
+    let called = prop::sample::select(&["web", "dns"][..]);
+    let ports = prop::sample::subsequence(&PORTS[..], 0..=3);
+    (uid, called, namespace(), addresses(), ports, any::<bool>()).prop_map(
+        |(uid, called, namespace, addresses, ports, there)| {
+            let port = |(name, transport, number, _): &(&str, Transport, u16, u16)| EndpointPort {
+                name: (!name.is_empty()).then(|| (*name).into()),
+                transport: *transport,
+                number: *number,
+            };
+            let row = Endpoints {
+                uid: uid.into(),
+                name: Some(called.into()),
+                namespace: Some(namespace.into()),
+                addresses: addresses.to_vec(),
+                ports: ports.iter().map(port).collect(),
+                ..Endpoints::default()
+            };
+            Row::Endpoints(uid.into(), there.then_some(row))
+        },
+    )
 }
 
 /// Commits of a few rows each, after three switches came up.
@@ -334,6 +400,12 @@ fn ids_in_use(model: &Model) -> BTreeMap<(Pool, String), u32> {
         }
         if let Some((lport, _)) = model.gre(dpid) {
             ids.insert((Pool::Interfaces, "tunnel gre".to_owned()), lport.0);
+        }
+    }
+    for service in model.services().filter_map(|uid| model.service(uid)) {
+        for served in model.served_ports(service) {
+            let key = format!("{} {} {}", service.uid, served.port.transport, served.port.number);
+            ids.insert((Pool::Services, key), served.number.unwrap());
         }
     }
     ids
@@ -536,12 +608,13 @@ fn without(row: &Row) -> Row {
         Row::HandMade(key, _) => Row::HandMade(key.clone(), None),
         Row::ElanInstance(key, _) => Row::ElanInstance(key.clone(), None),
         Row::VpnInstance(key, _) => Row::VpnInstance(key.clone(), None),
+        Row::Service(key, _) => Row::Service(key.clone(), None),
+        Row::Endpoints(key, _) => Row::Endpoints(key.clone(), None),
         Row::SourceNat(_) => Row::SourceNat(None),
         Row::ExternalNetwork(key, _) => Row::ExternalNetwork(key.clone(), None),
         Row::FloatingRouter(key, _) => Row::FloatingRouter(key.clone(), None),
         Row::Neighbour(network, address, _) => Row::Neighbour(network.clone(), *address, None),
         Row::Exposed(key, _) => Row::Exposed(key.clone(), None),
-        Row::Endpoints(key, _) => Row::Endpoints(key.clone(), None),
         Row::Policy(key, _) => Row::Policy(key.clone(), None),
         Row::Namespace(key, _) => Row::Namespace(key.clone(), None),
     }

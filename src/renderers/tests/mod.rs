@@ -14,6 +14,7 @@ mod plan;
 mod policy;
 mod policy_store;
 mod prefixes;
+mod services;
 mod spoof;
 mod store;
 mod trace;
@@ -24,7 +25,8 @@ use crate::model::{Lease, Row};
 use crate::pipeline::golden;
 use underlay::four_networks;
 
-const FEATURES: [&str; 9] = ["interface", "antispoof", "tunnel", "elan", "vpn", "arp", "nd", "dhcp", "nat"];
+const FEATURES: [&str; 10] =
+    ["interface", "antispoof", "tunnel", "elan", "vpn", "arp", "nd", "dhcp", "nat", "service"];
 
 /// Compares each feature's part of each switch with its golden file.
 fn assert_golden(case: &str, world: &World, switches: &[u64]) {

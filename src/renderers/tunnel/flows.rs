@@ -1,9 +1,12 @@
 //! Table 36.
 
+use crate::model::{NODE_VPN, SERVICE_ANSWERS, SERVICE_REQUESTS};
 use crate::net::{ElanTag, LportTag, Vni, VpnId};
-use crate::pipeline::actions::{load_metadata, resubmit};
+use crate::pipeline::actions::{load_metadata, load_service_way, resubmit};
 use crate::pipeline::matches::tun_id;
-use crate::pipeline::{ELAN_DMAC, FIB, Flow, INTERNAL_TUNNEL, Metadata, Owner, owners};
+use crate::pipeline::{
+    ELAN_DMAC, FIB, Flow, INTERNAL_TUNNEL, Metadata, Owner, SERVICE_FIB, ServiceWay, owners,
+};
 
 /// VNIs of ELANs and VPNs come from one pool, so no two flows meet.
 const VNI: u16 = 5;
@@ -30,4 +33,14 @@ pub(super) fn into_vpn(vni: Vni, vpn: VpnId, owner: &Owner<owners::Tunnel>) -> F
         .then(load_metadata(Metadata::new().vpn(vpn)))
         .then([resubmit(FIB)])
         .owned_by(owner)
+}
+
+/// A request of a service is for an endpoint here; an answer for a client here, in the VPN that has a route to every pod.
+pub(super) fn into_services(owner: &Owner<owners::Tunnel>) -> [Flow; 2] {
+    let request = Flow::table(INTERNAL_TUNNEL).priority(VNI).matching([tun_id(SERVICE_REQUESTS)]);
+    let request = request.then([load_service_way(ServiceWay::Request), resubmit(SERVICE_FIB)]);
+    let answer = Flow::table(INTERNAL_TUNNEL).priority(VNI).matching([tun_id(SERVICE_ANSWERS)]);
+    let answer = answer.then(load_metadata(Metadata::new().vpn(NODE_VPN)));
+    let answer = answer.then([load_service_way(ServiceWay::Answer), resubmit(FIB)]);
+    [request.owned_by(owner), answer.owned_by(owner)]
 }

@@ -20,6 +20,7 @@ impl Renderer for Tunnels {
     fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
         keys.extend(touched.elan_spans.iter().cloned().map(|(elan, dpid)| Key::ElanOnSwitch(elan, dpid)));
         keys.extend(touched.vpn_spans.iter().cloned().map(|(vpn, dpid)| Key::VpnOnSwitch(vpn, dpid)));
+        keys.extend(touched.switches.iter().copied().map(Key::Switch));
         for name in &touched.elans {
             let members = model.elan(name).into_iter().flat_map(|elan| elan.members.keys());
             keys.extend(members.map(|dpid| Key::ElanOnSwitch(name.clone(), *dpid)));
@@ -44,6 +45,11 @@ impl Renderer for Tunnels {
                 let Some(vpn) = model.vpn(name).filter(|vpn| vpn.members.contains_key(dpid)) else { return };
                 if let (Some(id), Some(vni)) = (vpn.id, vpn.l3_vni) {
                     out.flow(*dpid, flows::into_vpn(vni, id, &Owner::new(name)));
+                }
+            }
+            Key::Switch(dpid) if model.tunnel(*dpid).is_some() => {
+                for flow in flows::into_services(&Owner::new("services")) {
+                    out.flow(*dpid, flow);
                 }
             }
             _ => {}

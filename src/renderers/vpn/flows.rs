@@ -13,10 +13,11 @@ use crate::pipeline::actions::{
 };
 use crate::pipeline::matches::{
     arp, eth_dst, icmp_echo_request, icmpv6_echo_request, ip_host, ip_prefix, ip_ttl, ipv4, ipv6,
-    split_horizon, vpn_id,
+    service_way, split_horizon, vpn_id,
 };
 use crate::pipeline::{
-    Action, EGRESS_DISPATCHER, FIB, Flow, L3_GATEWAY_MAC, LPORT_DISPATCHER, Metadata, Owner, owners,
+    Action, EGRESS_DISPATCHER, FIB, Flow, L3_GATEWAY_MAC, LPORT_DISPATCHER, Metadata, Owner, SERVICE_FIB,
+    ServiceWay, owners,
 };
 
 /// ARP, also for the gateway: beats [`GATEWAY_MAC`].
@@ -25,6 +26,8 @@ const ARP: u16 = 100;
 pub(super) const OUTSIDE: u16 = 9;
 /// What came out of a switch and back into it by the node: beats every route.
 pub(super) const HAIRPIN: u16 = 80;
+/// What belongs to a service, whatever MAC it is for.
+const OF_SERVICE: u16 = 110;
 /// To the gateway.
 const GATEWAY_MAC: u16 = 20;
 /// A packet that must not be routed on beats every route.
@@ -44,6 +47,14 @@ pub(super) fn longest(prefix: IpNetwork) -> u16 {
 /// ARP is never routed, whatever MAC it is for.
 pub(super) fn arp_is_not_routed(owner: &Owned) -> Flow {
     Flow::table(L3_GATEWAY_MAC).priority(ARP).matching([arp()]).goto(LPORT_DISPATCHER).owned_by(owner)
+}
+
+/// Requests and answers of services have ways of their own.
+pub(super) fn services_apart(owner: &Owned) -> [Flow; 2] {
+    [ServiceWay::Request, ServiceWay::Answer].map(|way| {
+        let draft = Flow::table(L3_GATEWAY_MAC).priority(OF_SERVICE).matching([service_way(way)]);
+        draft.goto(SERVICE_FIB).owned_by(owner)
+    })
 }
 
 /// What a pod sends to its gateway is routed.

@@ -137,6 +137,9 @@ impl Renderer for Vpns {
             Key::Switch(dpid) if model.switch(*dpid).is_some() => {
                 let owner = Owner::new("switch");
                 out.flow(*dpid, flows::arp_is_not_routed(&owner));
+                for flow in flows::services_apart(&owner) {
+                    out.flow(*dpid, flow);
+                }
                 node::of_switch(*dpid, model, out);
                 for flow in flows::expired(&owner) {
                     out.flow(*dpid, flow);

@@ -10,16 +10,19 @@ use super::flows;
 use crate::model::{Interface, Model, NODE_VPN, gateway_mac};
 use crate::net::{Dpid, LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{dec_ttl, egress_to, resubmit, set_eth_dst, set_eth_src};
-use crate::pipeline::matches::{ip_host, ipv4, ipv4_src, split_horizon, vpn_id};
-use crate::pipeline::{EGRESS_DISPATCHER, FIB, Flow, INBOUND_NAPT, Owner, PSNAT, owners};
+use crate::pipeline::matches::{ip_host, ipv4, ipv4_src, service_way, split_horizon, vpn_id};
+use crate::pipeline::{EGRESS_DISPATCHER, FIB, Flow, INBOUND_NAPT, Owner, PSNAT, ServiceWay, owners};
 use crate::schema::Text;
 
 type Owned = Owner<owners::Vpn>;
 
 /// What the node sends to its gateway is routed.
 pub(super) fn of_switch(dpid: Dpid, model: &Model, out: &mut Rendered) {
-    if model.node_port(dpid).is_some() {
+    if let Some((lport, port)) = model.node_port(dpid) {
         let owner = Owner::new("node port");
+        for address in model.node_addresses(dpid, &Text::new()) {
+            out.flow(dpid, answer_to_node(address, port.mac, lport, &owner));
+        }
         out.flow(dpid, flows::gateway_mac(NODE_VPN, gateway_mac(NODE_VPN), &owner));
         if let Some(source) = model.source_nat(dpid) {
             out.flow(dpid, from_outside(source, &owner));
@@ -28,12 +31,12 @@ pub(super) fn of_switch(dpid: Dpid, model: &Model, out: &mut Rendered) {
     }
 }
 
-/// From the node to one pod.
+/// From the node to one pod; answers of services come the same way.
 pub(super) fn to_pod(interface: &Interface, model: &Model, out: &mut Rendered) {
     let Some((identity, lport, attachment)) = interface.plugged() else { return };
     let here = attachment.dpid;
     let gateway = model.vpn_of(identity).and_then(|vpn| vpn.gateway_mac());
-    let (Some(gateway), Some(_)) = (gateway, model.node_port(here)) else { return };
+    let Some(gateway) = gateway else { return };
     let owner = Owner::new(&identity.name);
     let reached = |address: &IpAddr| model.is_on_node(here, *address, &interface.id);
     for address in interface.addresses.iter().map(|address| address.ip).filter(reached) {
@@ -57,6 +60,17 @@ fn route_to_node(vpn: VpnId, address: IpAddr, node: MacAddr, lport: LportTag, ow
     Flow::table(FIB)
         .priority(flows::longest(address.into()))
         .matching([vpn_id(vpn), split_horizon(false)])
+        .matching(ip_host(address))
+        .then([dec_ttl(), set_eth_src(gateway_mac(NODE_VPN)), set_eth_dst(node), egress_to(lport)])
+        .then([resubmit(EGRESS_DISPATCHER)])
+        .owned_by(owner)
+}
+
+/// Answers of services to the node itself, from here or from another node.
+fn answer_to_node(address: IpAddr, node: MacAddr, lport: LportTag, owner: &Owned) -> Flow {
+    Flow::table(FIB)
+        .priority(flows::longest(address.into()))
+        .matching([vpn_id(NODE_VPN), service_way(ServiceWay::Answer)])
         .matching(ip_host(address))
         .then([dec_ttl(), set_eth_src(gateway_mac(NODE_VPN)), set_eth_dst(node), egress_to(lport)])
         .then([resubmit(EGRESS_DISPATCHER)])

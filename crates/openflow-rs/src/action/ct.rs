@@ -1,6 +1,6 @@
 //! Connection tracking: `ct(...)` and the `nat(...)` inside it (`struct nx_action_conntrack`, `nx_action_nat`).
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use bytes::{BufMut, BytesMut};
 
@@ -46,6 +46,8 @@ pub struct CtNat {
     pub random: bool,
     /// First and last address; equal for one.
     pub addresses: Option<(Ipv4Addr, Ipv4Addr)>,
+    /// The same of IPv6; a translation has addresses of one version.
+    pub addresses_v6: Option<(Ipv6Addr, Ipv6Addr)>,
     /// First and last port.
     pub ports: Option<(u16, u16)>,
 }
@@ -87,6 +89,9 @@ fn encode_nat(nat: &CtNat, out: &mut BytesMut) {
     if one(&nat.addresses) {
         present |= 2;
     }
+    if let Some((first, last)) = nat.addresses_v6 {
+        present |= if first == last { 4 } else { 12 };
+    }
     if nat.ports.is_some() {
         present |= 16;
     }
@@ -95,6 +100,12 @@ fn encode_nat(nat: &CtNat, out: &mut BytesMut) {
     }
     out.put_u16(present);
     if let Some((first, last)) = nat.addresses {
+        out.put_slice(&first.octets());
+        if first != last {
+            out.put_slice(&last.octets());
+        }
+    }
+    if let Some((first, last)) = nat.addresses_v6 {
         out.put_slice(&first.octets());
         if first != last {
             out.put_slice(&last.octets());
@@ -148,10 +159,11 @@ fn read_nat(body: &mut Reader<'_>) -> Result<Option<CtNat>, DecodeError> {
     input.skip(12)?;
     let flags = input.u16()?;
     let present = input.u16()?;
-    if present & 0b1100 != 0 {
-        return Err(input.error("nat to IPv6 addresses is not known"));
-    }
     let address = |input: &mut Reader<'_>| input.u32().map(Ipv4Addr::from);
+    let address_v6 = |input: &mut Reader<'_>| -> Result<Ipv6Addr, DecodeError> {
+        let (high, low) = (input.u64()?, input.u64()?);
+        Ok(Ipv6Addr::from(u128::from(high) << 64 | u128::from(low)))
+    };
     let mut nat = CtNat {
         source: flags & 1 != 0,
         destination: flags & 2 != 0,
@@ -159,11 +171,16 @@ fn read_nat(body: &mut Reader<'_>) -> Result<Option<CtNat>, DecodeError> {
         hash: flags & 8 != 0,
         random: flags & 16 != 0,
         addresses: None,
+        addresses_v6: None,
         ports: None,
     };
     if present & 1 != 0 {
         let first = address(&mut input)?;
         nat.addresses = Some((first, if present & 2 != 0 { address(&mut input)? } else { first }));
+    }
+    if present & 4 != 0 {
+        let first = address_v6(&mut input)?;
+        nat.addresses_v6 = Some((first, if present & 8 != 0 { address_v6(&mut input)? } else { first }));
     }
     if present & 16 != 0 {
         let first = input.u16()?;

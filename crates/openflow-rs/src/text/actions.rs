@@ -189,6 +189,20 @@ impl fmt::Display for CtNat {
                     }
                 }
             }
+            if let Some((first, last)) = self.addresses_v6 {
+                let bracketed = self.ports.is_some();
+                let spell = |address| if bracketed { format!("[{address}]") } else { format!("{address}") };
+                range += &format!("={}", spell(first));
+                if first != last {
+                    range += &format!("-{}", spell(last));
+                }
+                if let Some((first, last)) = self.ports {
+                    range += &format!(":{first}");
+                    if first != last {
+                        range += &format!("-{last}");
+                    }
+                }
+            }
             parts.push(range);
         }
         for (set, name) in [(self.persistent, "persistent"), (self.hash, "hash"), (self.random, "random")] {

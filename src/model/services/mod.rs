@@ -1,0 +1,425 @@
+//! Services: which addresses and ports stand for which pods.
+//!
+//! A service of Kubernetes has its endpoints in an object of the same name and namespace; the older way names the pods
+//! behind it by uid. An endpoint is a port of an address of a pod that is plugged in; the address is looked for in the VPN
+//! of the service's namespace. Services know one pod by an address: the one that its node reaches by it, and of two
+//! on different nodes the first by uid. An address that no pod has and no node's range holds is that of a host outside.
+
+mod check;
+mod rows;
+
+pub use check::{ServiceFault, is_of_services};
+pub use rows::{EndpointPort, Endpoints, Service, ServiceNames, ServicePort, Target};
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use super::apply::{Model, Work, remove_from, replace};
+use super::claims::Claim;
+use super::ids::{Allocator, Pool};
+use super::interface::{Interface, InterfaceId};
+use super::status::Reason;
+use crate::net::{Transport, Vni};
+use crate::schema::Text;
+
+/// VXLAN network identifiers of what goes between nodes for a service, whatever the VPNs: requests and answers. Below those
+/// that the pool gives out.
+pub const SERVICE_REQUESTS: Vni = Vni(69_998);
+pub const SERVICE_ANSWERS: Vni = Vni(69_999);
+
+/// Endpoints of one port at most: the group that they are the buckets of has to fit into one message of 64 KiB.
+const MOST_V4: usize = 1000;
+const MOST_V6: usize = 800;
+
+/// A place where endpoints may be: an address in a VPN.
+type Place = (Text, IpAddr);
+
+/// What an interface serves at an address, by the services that have it do so.
+type Serving = BTreeSet<(Text, Transport, u16)>;
+
+/// Services, endpoints, and what follows from the two.
+#[derive(Debug, Default)]
+pub(super) struct Services {
+    rows: BTreeMap<Text, Service>,
+    endpoints: BTreeMap<Text, Endpoints>,
+    /// Services and endpoints by namespace and name.
+    named: BTreeMap<(Text, Text), BTreeSet<Text>>,
+    endpoints_named: BTreeMap<(Text, Text), BTreeSet<Text>>,
+    /// Services by the pods that they name.
+    of_pods: BTreeMap<Text, BTreeSet<Text>>,
+    by_address: BTreeMap<IpAddr, BTreeSet<Text>>,
+    settled: BTreeMap<Text, Settled>,
+    /// Services by the places that they look for endpoints at.
+    seeking: BTreeMap<Place, BTreeSet<Text>>,
+    /// Of several interfaces with one address the first counts.
+    serving: BTreeMap<IpAddr, BTreeMap<InterfaceId, Serving>>,
+    numbers: BTreeMap<Text, u32>,
+}
+
+/// What follows from one service.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+struct Settled {
+    places: BTreeSet<Place>,
+    /// In the order of the service's ports.
+    ports: Vec<Found>,
+    serves: BTreeSet<(IpAddr, InterfaceId, Transport, u16)>,
+    /// Keys of its ports in the pool.
+    keys: BTreeSet<Text>,
+}
+
+/// The candidates for endpoints of one port.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+struct Found {
+    endpoints: BTreeSet<(IpAddr, u16, InterfaceId)>,
+    reasons: Vec<Reason>,
+}
+
+/// A port of a service, as it is rendered.
+#[derive(Debug)]
+pub struct ServedPort<'a> {
+    pub port: &'a ServicePort,
+    /// From the pool of service ports; absent while that is used up.
+    pub number: Option<u32>,
+    /// Address and port of each endpoint.
+    pub endpoints: Vec<(IpAddr, u16)>,
+    pub reasons: Vec<Reason>,
+}
+
+/// Key of a service's port in the pool of service ports.
+fn port_key(uid: &str, port: &ServicePort) -> Text {
+    format!("{uid} {} {}", port.transport, port.number).into()
+}
+
+impl Service {
+    fn full_name(&self) -> Option<(Text, Text)> {
+        Some((self.namespace.clone()?, self.name.clone()?))
+    }
+
+    /// How it is spoken of in a sentence.
+    pub fn said(&self) -> String {
+        match self.full_name() {
+            Some((namespace, name)) => format!("service {} ({namespace}:{name})", self.uid),
+            None => format!("service {}", self.uid),
+        }
+    }
+}
+
+impl Model {
+    pub(super) fn put_service(&mut self, uid: &Text, row: Option<Service>, work: &mut Work) {
+        let services = &mut self.services;
+        let before = replace(&mut services.rows, uid, row);
+        for (service, comes) in [(before.as_ref(), false), (services.rows.get(uid), true)] {
+            let Some(service) = service else { continue };
+            if let Some(name) = service.full_name() {
+                put(&mut services.named, name, uid, comes);
+            }
+            service.pods.iter().for_each(|pod| put(&mut services.of_pods, pod.clone(), uid, comes));
+            for address in &service.addresses {
+                work.touched.services.extend(services.by_address.get(address).into_iter().flatten().cloned());
+                put(&mut services.by_address, *address, uid, comes);
+            }
+        }
+        work.dirty_services.insert(uid.clone());
+    }
+
+    /// The range of some node changed: what is outside of all of them may be another.
+    pub(super) fn mark_outside(&self, work: &mut Work) {
+        let outside = self.services.seeking.iter().filter(|((vpn, address), _)| {
+            self.claims.owner(&Claim::Address(vpn.clone(), *address)).is_none()
+        });
+        work.dirty_services.extend(outside.flat_map(|(_, uids)| uids.iter().cloned()));
+    }
+
+    pub(super) fn put_endpoints(&mut self, uid: &Text, row: Option<Endpoints>, work: &mut Work) {
+        let services = &mut self.services;
+        let mut namespaces = BTreeSet::new();
+        let before = replace(&mut services.endpoints, uid, row);
+        for (row, comes) in [(before.as_ref(), false), (services.endpoints.get(uid), true)] {
+            let Some(name) = row.and_then(|row| row.namespace.clone().zip(row.name.clone())) else {
+                continue;
+            };
+            work.dirty_services.extend(services.named.get(&name).into_iter().flatten().cloned());
+            namespaces.insert(name.0.clone());
+            put(&mut services.endpoints_named, name, uid, comes);
+        }
+        namespaces.iter().for_each(|namespace| self.mark_exposed(namespace, work));
+    }
+
+    /// Marks the services that may have endpoints where an interface was or is.
+    pub(super) fn mark_services(&self, before: Option<&Interface>, after: &Interface, work: &mut Work) {
+        for interface in before.into_iter().chain([after]) {
+            for address in &interface.addresses {
+                self.mark_address(address.ip, work);
+            }
+            if let Some(vpn) = interface.identity.as_ref().and_then(|identity| identity.vpn.as_ref()) {
+                let places = interface.addresses.iter().map(|address| (vpn.clone(), address.ip));
+                let seeking = places.filter_map(|place| self.services.seeking.get(&place));
+                work.dirty_services.extend(seeking.flatten().cloned());
+            }
+            let named = self.services.of_pods.get(&interface.id.pod);
+            work.dirty_services.extend(named.into_iter().flatten().cloned());
+        }
+    }
+
+    /// Others of these may be reached by an address now.
+    pub(super) fn mark_reached(&self, address: IpAddr, ids: &[InterfaceId], work: &mut Work) {
+        for id in ids {
+            let identity = self.interfaces.get(id).and_then(|entry| entry.interface.identity.as_ref());
+            if let Some(vpn) = identity.and_then(|identity| identity.vpn.clone()) {
+                let seeking = self.services.seeking.get(&(vpn, address));
+                work.dirty_services.extend(seeking.into_iter().flatten().cloned());
+            }
+            work.dirty_services.extend(self.services.of_pods.get(&id.pod).into_iter().flatten().cloned());
+        }
+    }
+
+    /// Whoever serves at an address does so otherwise now.
+    fn mark_address(&self, address: IpAddr, work: &mut Work) {
+        for (_, serving) in self.services.serving.get(&address).into_iter().flatten() {
+            work.dirty_services.extend(serving.iter().map(|(uid, ..)| uid.clone()));
+            work.touched.endpoints.insert(address);
+        }
+    }
+
+    /// Works out the endpoints of the marked services.
+    pub(super) fn settle_services(&mut self, allocator: &mut dyn Allocator, work: &mut Work) {
+        let mut first = BTreeMap::new();
+        for uid in std::mem::take(&mut work.dirty_services) {
+            let row = self.services.rows.get(&uid).cloned();
+            let after = row.map(|service| self.settled(&service)).unwrap_or_default();
+            let services = &mut self.services;
+            let before = services.settled.remove(&uid).unwrap_or_default();
+            for place in before.places.symmetric_difference(&after.places) {
+                put(&mut services.seeking, place.clone(), &uid, after.places.contains(place));
+            }
+            for served in before.serves.symmetric_difference(&after.serves) {
+                let (address, id, transport, port) = served;
+                let comes = after.serves.contains(served);
+                let by = services.serving.entry(*address).or_default();
+                first.entry(*address).or_insert_with(|| by.keys().next().cloned());
+                let serving = by.entry(id.clone()).or_default();
+                let this = (uid.clone(), *transport, *port);
+                if comes {
+                    serving.insert(this);
+                } else {
+                    serving.remove(&this);
+                }
+                if serving.is_empty() {
+                    by.remove(id);
+                }
+                if by.is_empty() {
+                    services.serving.remove(address);
+                }
+                work.touched.endpoints.insert(*address);
+            }
+            for key in before.keys.difference(&after.keys) {
+                self.services.numbers.remove(key);
+                self.ids.leave(Pool::Services, key);
+            }
+            for key in &after.keys {
+                if !self.services.numbers.contains_key(key)
+                    && let Some(number) = self.ids.acquire(allocator, Pool::Services, key)
+                {
+                    self.services.numbers.insert(key.clone(), number);
+                }
+            }
+            if after != Settled::default() {
+                self.services.settled.insert(uid.clone(), after);
+            }
+            work.touched.services.insert(uid);
+        }
+        for (address, first) in first {
+            let by = self.services.serving.get(&address);
+            if by.and_then(|by| by.keys().next()) != first.as_ref() {
+                let serving = by.into_iter().flat_map(BTreeMap::values).flatten();
+                work.touched.services.extend(serving.map(|(uid, ..)| uid.clone()));
+            }
+        }
+    }
+
+    /// A number of a service's port that could not be given earlier.
+    pub(super) fn late_service(&mut self, key: &Text, number: u32, work: &mut Work) {
+        self.services.numbers.insert(key.clone(), number);
+        work.touched.services.extend(key.split(' ').next().map(Text::from));
+    }
+
+    /// Whether some service has a port of this key.
+    pub(super) fn needs_service_number(&self, key: &Text) -> bool {
+        let settled = key.split(' ').next().and_then(|uid| self.services.settled.get(uid));
+        settled.is_some_and(|settled| settled.keys.contains(key))
+    }
+
+    fn settled(&self, service: &Service) -> Settled {
+        let mut settled = Settled::default();
+        if service.headless {
+            return settled;
+        }
+        let full_name = service.full_name();
+        let told: Vec<&Endpoints> =
+            full_name.iter().flat_map(|(namespace, name)| self.endpoints_called(namespace, name)).collect();
+        for port in &service.ports {
+            let mut found = Found::default();
+            settled.keys.insert(port_key(&service.uid, port));
+            for endpoints in &told {
+                let number = endpoints.port_for(port);
+                if number.is_none() {
+                    found.reasons.push(Reason::NoTargetPort {
+                        transport: port.transport,
+                        port: port.number,
+                        endpoints: endpoints.uid.clone(),
+                    });
+                }
+                let vpn = endpoints.namespace.clone().unwrap_or_default();
+                for address in &endpoints.addresses {
+                    settled.places.insert((vpn.clone(), *address));
+                    let Some(number) = number else { continue };
+                    let owner = self.claims.owner(&Claim::Address(vpn.clone(), *address));
+                    match owner {
+                        Some(id) => self.candidate(id, *address, number, &mut found),
+                        // What a node's range holds is a pod that is not there yet.
+                        None if self.prefixes.holder((*address).into()).is_some() => {
+                            found
+                                .reasons
+                                .push(Reason::NoSuchEndpoint { address: *address, vpn: vpn.clone() });
+                        }
+                        None => {
+                            found.endpoints.insert((*address, number, InterfaceId::outside()));
+                        }
+                    }
+                }
+            }
+            let number = port.number_of_target();
+            for pod in &service.pods {
+                let first = InterfaceId { pod: pod.clone(), uid: Text::new() };
+                let mut interfaces = self.interfaces.range(first..).take_while(|(id, _)| id.pod == *pod);
+                // A pod has one endpoint, at its primary interface; what is beside is for others.
+                let primary = self.pods.get(pod).and_then(|row| row.primary()).map(|row| row.uid.clone());
+                let entry = interfaces.find(|(id, _)| Some(&id.uid) == primary.as_ref());
+                match (entry, number) {
+                    (None, _) => found.reasons.push(Reason::NoSuchPod { pod: pod.clone() }),
+                    (Some(_), None) => found
+                        .reasons
+                        .push(Reason::NamedTarget { transport: port.transport, port: port.number }),
+                    (Some((id, entry)), Some(number)) => {
+                        for address in &entry.interface.addresses {
+                            self.candidate(id, address.ip, number, &mut found);
+                        }
+                    }
+                }
+            }
+            found.reasons.dedup();
+            settled.serves.extend(
+                found
+                    .endpoints
+                    .iter()
+                    .map(|(address, number, id)| (*address, id.clone(), port.transport, *number)),
+            );
+            settled.ports.push(found);
+        }
+        settled
+    }
+
+    /// An interface that is plugged in, and that its node reaches by this address, may be an endpoint.
+    fn candidate(&self, id: &InterfaceId, address: IpAddr, port: u16, found: &mut Found) {
+        let interface = self.interfaces.get(id).map(|entry| &entry.interface);
+        let Some((_, _, attachment)) = interface.and_then(Interface::plugged) else {
+            return found.reasons.push(Reason::EndpointWaits { address });
+        };
+        if self.is_on_node(attachment.dpid, address, id) {
+            found.endpoints.insert((address, port, id.clone()));
+        } else {
+            found.reasons.push(Reason::EndpointHidden { address });
+        }
+    }
+
+    pub fn service(&self, uid: &str) -> Option<&Service> {
+        self.services.rows.get(uid)
+    }
+
+    /// Uids of all services.
+    pub fn services(&self) -> impl Iterator<Item = &Text> {
+        self.services.rows.keys()
+    }
+
+    /// Addresses at which pods reach a service: those that no other one has.
+    pub fn service_addresses<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = IpAddr> + 'a {
+        let first = |address: &IpAddr| self.services.by_address.get(address)?.first();
+        service
+            .addresses
+            .iter()
+            .copied()
+            .filter(move |address| !service.headless && first(address) == Some(&service.uid))
+    }
+
+    /// The ports of a service, with the endpoints of each.
+    pub fn served_ports<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = ServedPort<'a>> {
+        let found = self.services.settled.get(&service.uid).into_iter().flat_map(|settled| &settled.ports);
+        service.ports.iter().zip(found).map(|(port, found)| {
+            let mut reasons = found.reasons.clone();
+            let mut endpoints = Vec::new();
+            for (address, number, id) in &found.endpoints {
+                if self.serving_at(*address).is_some_and(|(first, _)| first == id) {
+                    endpoints.push((*address, *number));
+                } else {
+                    reasons.push(Reason::EndpointHidden { address: *address });
+                }
+            }
+            for (ipv6, most) in [(false, MOST_V4), (true, MOST_V6)] {
+                let mut count = 0;
+                endpoints.retain(|(address, _): &(IpAddr, u16)| {
+                    count += usize::from(address.is_ipv6() == ipv6);
+                    address.is_ipv6() != ipv6 || count <= most
+                });
+                if count > most {
+                    let (transport, port) = (port.transport, port.number);
+                    reasons.push(Reason::TooManyEndpoints { transport, port, count, most });
+                }
+            }
+            let number = self.services.numbers.get(&port_key(&service.uid, port)).copied();
+            ServedPort { port, number, endpoints, reasons }
+        })
+    }
+
+    /// Who serves at an address, and what.
+    pub fn serving_at(&self, address: IpAddr) -> Option<(&InterfaceId, BTreeSet<(Transport, u16)>)> {
+        let (id, serving) = self.services.serving.get(&address)?.first_key_value()?;
+        Some((id, serving.iter().map(|(_, transport, port)| (*transport, *port)).collect()))
+    }
+
+    /// Endpoints of this name.
+    pub(super) fn endpoints_called(&self, namespace: &Text, name: &Text) -> impl Iterator<Item = &Endpoints> {
+        let uids = self.services.endpoints_named.get(&(namespace.clone(), name.clone()));
+        uids.into_iter().flatten().filter_map(|uid| self.services.endpoints.get(uid))
+    }
+
+    /// Uids of all endpoints, as they are written.
+    pub fn told_endpoints(&self) -> impl Iterator<Item = &Text> {
+        self.services.endpoints.keys()
+    }
+
+    /// The services that endpoints belong to: those of their name.
+    pub fn services_with(&self, endpoints: &str) -> impl Iterator<Item = &Text> {
+        let row = self.services.endpoints.get(endpoints);
+        let name = row.and_then(|row| row.namespace.clone().zip(row.name.clone()));
+        name.and_then(|name| self.services.named.get(&name)).into_iter().flatten()
+    }
+
+    /// The addresses at which something is served for a service.
+    pub fn addresses_serving(&self, uid: &str) -> impl Iterator<Item = IpAddr> {
+        let serves = self.services.settled.get(uid).into_iter().flat_map(|settled| &settled.serves);
+        serves.map(|(address, ..)| *address)
+    }
+
+    /// All addresses that something is served at.
+    pub fn endpoints(&self) -> impl Iterator<Item = IpAddr> {
+        self.services.serving.keys().copied()
+    }
+}
+
+fn put<K: Ord>(map: &mut BTreeMap<K, BTreeSet<Text>>, key: K, uid: &Text, comes: bool) {
+    if comes {
+        map.entry(key).or_default().insert(uid.clone());
+    } else {
+        remove_from(map, &key, uid);
+    }
+}

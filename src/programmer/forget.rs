@@ -1,0 +1,132 @@
+//! Connections that are forgotten, because what they led to is no longer part of their group.
+//!
+//! Connection tracking keeps the endpoint that a group chose. When a bucket goes, its connections are forgotten in the switch, and those
+//! of no other bucket: their next packet is a new connection's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use openflow_rs::{CtFlush, Message, error_name, group::decode_buckets};
+use tracing::warn;
+
+use super::diff::Actual;
+use super::task::{End, Task};
+use crate::pipeline::{Balanced, Delta, Group};
+
+/// What a change makes switches forget, given the groups from before.
+pub fn by_change(before: &BTreeMap<u32, Arc<Group>>, delta: &Delta) -> Vec<CtFlush> {
+    let changed = delta.groups.iter().filter_map(|(id, after)| Some((before.get(id)?, after.as_ref())));
+    let of_group = |(before, after): (&Arc<Group>, Option<&Arc<Group>>)| -> Vec<CtFlush> {
+        let Some(balanced) = &before.balanced else { return Vec::new() };
+        let kept = after.and_then(|after| after.balanced.as_ref());
+        let is_kept = |target: &&(IpAddr, u16)| kept.is_some_and(|kept| kept.targets.contains(*target));
+        let gone: Vec<_> = balanced.targets.iter().filter(|target| !is_kept(target)).copied().collect();
+        let each = |destination: &(IpAddr, u16)| {
+            let whole = flush(balanced, *destination);
+            if kept.is_some_and(|kept| kept.destinations.contains(destination)) {
+                gone.iter().map(|target| CtFlush { answered_by: Some(*target), ..whole }).collect()
+            } else {
+                vec![whole]
+            }
+        };
+        balanced.destinations.iter().flat_map(each).collect()
+    };
+    changed.flat_map(of_group).collect()
+}
+
+/// What a switch has to forget that comes back with these groups.
+pub fn by_comparison(desired: &BTreeMap<u32, Arc<Group>>, actual: &Actual) -> Vec<CtFlush> {
+    let mut flushes = Vec::new();
+    for (id, (_, buckets)) in &actual.groups {
+        let Some(group) = desired.get(id) else { continue };
+        let Some(balanced) = &group.balanced else { continue };
+        let held: BTreeSet<_> = Group::targets_of(&decode_buckets(buckets).unwrap_or_default());
+        for target in held.difference(&balanced.targets) {
+            let of = |destination: &(IpAddr, u16)| CtFlush {
+                answered_by: Some(*target),
+                ..flush(balanced, *destination)
+            };
+            flushes.extend(balanced.destinations.iter().map(of));
+        }
+    }
+    flushes
+}
+
+fn flush(balanced: &Balanced, destination: (IpAddr, u16)) -> CtFlush {
+    CtFlush { zone: balanced.zone, protocol: balanced.transport.number(), destination, answered_by: None }
+}
+
+impl Task {
+    /// Has the switch forget connections, behind everything that was sent before, and waits until it has.
+    pub(super) async fn forget(&mut self, flushes: impl IntoIterator<Item = CtFlush>) -> Result<(), End> {
+        let flushes: Vec<CtFlush> = flushes.into_iter().collect();
+        if flushes.is_empty() {
+            return Ok(());
+        }
+        let first = self.session.xids(flushes.len() as u32 + 1);
+        let barrier = first + flushes.len() as u32;
+        let mut out = BytesMut::new();
+        for (number, flush) in flushes.iter().enumerate() {
+            flush.encode(first + number as u32, &mut out);
+        }
+        Message::BarrierRequest.encode(barrier, &mut out);
+        self.push(&mut out, 0).await?;
+        loop {
+            match self.reply("a barrier").await? {
+                (xid, Message::BarrierReply) if xid == barrier => return Ok(()),
+                (xid, Message::Error(error)) if (first..barrier).contains(&xid) => {
+                    let error = error_name(error.kind, error.code);
+                    warn!(switch = %self.slot.dpid, error, "connections could not be forgotten; they end by themselves");
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Transport;
+    use crate::pipeline::{LPORT_DISPATCHER, Owner, actions::translate_destination, owners};
+
+    fn group(destinations: &[(IpAddr, u16)], targets: &[u8]) -> Arc<Group> {
+        let bucket = |last: &u8| [translate_destination(10, [10, 0, 0, *last].into(), 80, LPORT_DISPATCHER)];
+        let draft = Group::select(7).buckets(targets.iter().map(bucket));
+        let ends = targets.iter().map(|last| (IpAddr::from([10, 0, 0, *last]), 80));
+        let draft = draft.balancing(10, Transport::Udp, destinations.iter().copied(), ends);
+        Arc::new(draft.owned_by(&Owner::<owners::Service>::new("s")))
+    }
+
+    fn vip(last: u8) -> (IpAddr, u16) {
+        ([10, 96, 0, last].into(), 53)
+    }
+
+    #[test]
+    fn what_goes_is_forgotten_and_nothing_else() {
+        let before = BTreeMap::from([(7, group(&[vip(1), vip(2)], &[1, 2, 3]))]);
+        let change = |after: Option<Arc<Group>>| {
+            let mut delta = Delta::default();
+            delta.groups.insert(7, after);
+            by_change(&before, &delta)
+        };
+        let flush = |destination, answered_by: Option<u8>| CtFlush {
+            zone: 10,
+            protocol: 17,
+            destination,
+            answered_by: answered_by.map(|last| ([10, 0, 0, last].into(), 80)),
+        };
+        let all = [vip(1), vip(2)];
+        assert_eq!(change(Some(group(&all, &[1, 3, 4]))), [flush(vip(1), Some(2)), flush(vip(2), Some(2))]);
+        assert_eq!(change(Some(group(&all, &[1, 2, 3, 4]))), []);
+        assert_eq!(change(Some(group(&[vip(1)], &[1, 2, 3]))), [flush(vip(2), None)]);
+        assert_eq!(change(None), [flush(vip(1), None), flush(vip(2), None)]);
+        let held = (openflow_rs::GroupType::Select, before[&7].buckets.clone());
+        let actual = Actual { groups: BTreeMap::from([(7, held)]), ..Actual::default() };
+        let desired = BTreeMap::from([(7, group(&[vip(1)], &[1, 2]))]);
+        assert_eq!(by_comparison(&desired, &actual), [flush(vip(1), Some(3))]);
+        assert_eq!(by_comparison(&before, &actual), []);
+    }
+}
