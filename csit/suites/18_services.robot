@@ -131,6 +131,9 @@ A Client Keeps Its Endpoint While It Is There
     ...    coeus-service:session-affinity-timeout=3
     Put Endpoints    ${DNS}    sticky    blue    ${both}    :TCP:8080
     FOR    ${pod}    IN    blue:c1    red:c4
+        # What a switch has learned holds once its datapath has taken it up.
+        Service Should Answer    ${pod}    10.96.0.55    80    times=1
+        Sleep    1s
         ${answers}=    Service Should Answer    ${pod}    10.96.0.55    80    times=12
         Length Should Be    ${answers}    1
     END
@@ -149,6 +152,21 @@ A Client Keeps Its Endpoint While It Is There
         Sleep    3.5s
     END
     Length Should Be    ${all}    2
+    DELETE On Session    coeus    ${SERVICES}/${DNS}    expected_status=200
+    DELETE On Session    coeus    ${ENDPOINTS}/${DNS}    expected_status=200
+
+Addresses Come From The Pool
+    ${pool}=    Evaluate    {"coeus-service:service-pool": {"ipv4-prefix": "10.97.0.0/16"}}
+    PUT On Session    coeus    ${CONFIG}/coeus-service:service-pool    json=${pool}    expected_status=201
+    ${both}=    Create List    10.11.1.20    10.11.2.20
+    Put Service    ${DNS}    free    blue    ${EMPTY}    :TCP:80:8080
+    Put Endpoints    ${DNS}    free    blue    ${both}    :TCP:8080
+    Resource Should Come To Say    ${STATES}/${DNS}    "10.97.0.1"    "state":"active"
+    ${among}=    Create List    blue:w1    blue:w2
+    Service Should Answer    red:c3    10.97.0.1    80    among=${among}    times=16
+    ${body}=    Service Body    ${OLD}    old    blue    10.97.0.1    :TCP:81:8080
+    ${answer}=    PUT On Session    coeus    ${SERVICES}/${OLD}    json=${body}    expected_status=409
+    Should Contain    ${answer.text}    (blue:free)
     DELETE On Session    coeus    ${SERVICES}/${DNS}    expected_status=200
     DELETE On Session    coeus    ${ENDPOINTS}/${DNS}    expected_status=200
 

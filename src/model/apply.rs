@@ -109,7 +109,7 @@ pub(super) struct Work {
     pub dirty_floating: BTreeSet<Ipv4Addr>,
     /// Services whose addresses outside are to be given again.
     pub dirty_exposed: BTreeSet<Text>,
-    pub dirty_services: BTreeSet<Text>,
+    pub dirty_cluster_services: BTreeSet<Text>,
 }
 
 impl Model {
@@ -156,7 +156,8 @@ impl Model {
             Row::ElanInstance(name, row) => self.put_elan_instance(&name, row, allocator, work),
             Row::VpnInstance(name, row) => self.put_vpn_instance(&name, row, allocator, work),
             Row::Service(uid, row) => self.put_service(&uid, row, work),
-            Row::Endpoints(uid, row) => self.put_endpoints(&uid, row, work),
+            Row::ServiceEndpoints(uid, row) => self.put_service_endpoints(&uid, row, work),
+            Row::ServicePool(row) => self.put_service_pool(row, work),
             Row::SourceNat(row) => self.put_source_nat(row, work),
             Row::ExternalNetwork(id, row) => self.put_external_network(&id, row, allocator, work),
             Row::FloatingRouter(id, row) => self.put_router(&id, row, work),
@@ -382,7 +383,9 @@ impl Model {
 
     /// Ids that could not be given earlier: asks again, one a pool until one is refused.
     fn retry_missing(&mut self, allocator: &mut dyn Allocator, work: &mut Work) {
-        for pool in [Pool::Interfaces, Pool::Elan, Pool::Vpn, Pool::Vni, Pool::Services] {
+        for pool in
+            [Pool::Interfaces, Pool::Elan, Pool::Vpn, Pool::Vni, Pool::Services, Pool::ServiceAddresses]
+        {
             self.retry_pool(pool, allocator, work);
         }
     }
@@ -419,6 +422,7 @@ impl Model {
                 // Their policies ask again themselves.
                 Pool::Policies => {}
                 Pool::Services => self.late_service(&key, id, work),
+                Pool::ServiceAddresses => self.late_service_address(&key, id, work),
             }
         }
     }
@@ -464,6 +468,7 @@ impl Model {
             Pool::Vpn => self.vpns.contains_key(key) || self.needs_external_vpn(key),
             Pool::Policies => self.has_clause(key),
             Pool::Services => self.needs_service_number(key),
+            Pool::ServiceAddresses => self.needs_service_address(key),
             Pool::Vni => match key.strip_prefix("l3 ").filter(|vpn| self.vpns.contains_key(*vpn)) {
                 Some(vpn) => {
                     let asked = self.vpn_instances.get(vpn).and_then(|row| row.l3_vni);

@@ -18,6 +18,8 @@ pub enum Pool {
     Policies,
     /// Numbers of groups, by service and port.
     Services,
+    /// Numbers within the pool of services' addresses, by service.
+    ServiceAddresses,
 }
 
 /// Key of the logical port tag that the tunnel ports of all switches share. No interface name is without a colon.

@@ -64,8 +64,8 @@ pub use rows::{
     PodInterface, Port, PortId, Row, VpnInstance, WantedAddress, WantedRoute,
 };
 pub use services::{
-    EndpointPort, Endpoints, SERVICE_ANSWERS, SERVICE_REQUESTS, ServedPort, Service, ServiceFault,
-    ServicePort, Target,
+    EndpointPort, SERVICE_ANSWERS, SERVICE_REQUESTS, ServedPort, Service, ServiceEndpoints, ServiceFault,
+    ServicePool, ServicePort, ServiceSubject, Target,
 };
 pub use source_nat::SourceNat;
 pub use spans::{

@@ -12,6 +12,7 @@ use super::pools::{Network, network};
 use super::rows::{
     Beyond, Bridge, K8sNode, Lease, NetworkType, Pod, PodInterface, Port, PortId, Row, usable_v4,
 };
+use super::services::ServiceSubject;
 use crate::datastore::{Change, Snapshot, Store};
 use crate::net::{MacAddr, OfPort, UnderlayMtu};
 use crate::schema::{DataPath, Fields, IdentityId, Key, Node, Schema, SchemaId, Text, Value};
@@ -52,7 +53,8 @@ enum RowKey {
     Policy(Text),
     Namespace(Text),
     Service(Text),
-    Endpoints(Text),
+    ServiceEndpoints(Text),
+    ServicePool,
 }
 
 /// Reads rows from the trees of one schema.
@@ -138,7 +140,7 @@ impl Reader {
         let (top, list, key) = match at {
             FaultPlace::Network(id) => (names.external_networks, names.networks, id),
             FaultPlace::Router(id) => (names.floating_ip_info, names.router_ports, id),
-            FaultPlace::Service(uid) => return self.service_path(false, uid),
+            FaultPlace::Service(uid) => return self.service_path(&ServiceSubject::Service(uid.clone())),
         };
         DataPath::root().child(top).entry(list, text_key(key))
     }
@@ -158,13 +160,13 @@ impl Reader {
         }
     }
 
-    /// The path of a service or of endpoints, for messages.
-    pub fn service_path(&self, of_endpoints: bool, uid: &Text) -> DataPath {
+    /// The path of what services are made of, for messages.
+    pub fn service_path(&self, subject: &ServiceSubject) -> DataPath {
         let names = &self.names.service;
-        let (top, list) = if of_endpoints {
-            (names.endpoints_info, names.endpoints)
-        } else {
-            (names.service_information, names.services)
+        let (top, list, uid) = match subject {
+            ServiceSubject::Service(uid) => (names.service_information, names.services, uid),
+            ServiceSubject::Endpoints(uid) => (names.endpoints_info, names.endpoints, uid),
+            ServiceSubject::Pool => return DataPath::root().child(names.service_pool),
         };
         DataPath::root().child(top).entry(list, text_key(uid))
     }
@@ -210,6 +212,10 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         rows.extend(entry(2, names.policy.network_policy).map(RowKey::Policy));
         return rows;
     }
+    if config && top.node == names.service.service_pool {
+        rows.push(RowKey::ServicePool);
+        return rows;
+    }
     if config && top.node == names.service.service_information {
         // What a service is inside, and what it is outside.
         let uid = entry(1, names.service.services);
@@ -237,7 +243,7 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
     } else if config && top.node == names.netvirt.vpn_instances {
         Some((names.netvirt.vpn_instance, RowKey::VpnInstance))
     } else if config && top.node == names.service.endpoints_info {
-        Some((names.service.endpoints, RowKey::Endpoints))
+        Some((names.service.endpoints, RowKey::ServiceEndpoints))
     } else {
         let lists = names.netvirt.interface_lists();
         let found = lists.into_iter().find(|(container, _)| config && top.node == *container);
@@ -293,7 +299,7 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     list(config, names.node.k8s_nodes_info, names.node.k8s_nodes, RowKey::K8sNode);
     list(config, names.pool.dhcp_allocation_pool, names.pool.network, RowKey::Network);
     list(config, names.service.service_information, names.service.services, RowKey::Service);
-    list(config, names.service.endpoints_info, names.service.endpoints, RowKey::Endpoints);
+    list(config, names.service.endpoints_info, names.service.endpoints, RowKey::ServiceEndpoints);
     list(operational, names.lease.leases, names.lease.lease, RowKey::Lease);
     list(operational, names.lease.leases, names.lease.ipv6_lease, RowKey::Lease);
     let external = &names.external;
@@ -307,6 +313,9 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     }
     rows.extend(names.policy.all_policies(snapshot).into_iter().map(RowKey::Policy));
     rows.extend(names.policy.all_namespaces(snapshot).into_iter().map(RowKey::Namespace));
+    if config.container(names.service.service_pool).is_some() {
+        rows.push(RowKey::ServicePool);
+    }
     rows.extend(names.netvirt.all_interfaces(snapshot).into_iter().map(RowKey::HandMade));
     rows.extend(names.netvirt.all_elans(snapshot).into_iter().map(RowKey::ElanInstance));
     rows.extend(names.netvirt.all_vpns(snapshot).into_iter().map(RowKey::VpnInstance));
@@ -369,9 +378,13 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
             let fields = config(names.service.service_information, names.service.services, uid);
             Row::Service(uid.clone(), fields.map(|fields| names.service.service(uid, fields)))
         }
-        RowKey::Endpoints(uid) => {
+        RowKey::ServiceEndpoints(uid) => {
             let fields = config(names.service.endpoints_info, names.service.endpoints, uid);
-            Row::Endpoints(uid.clone(), fields.map(|fields| names.service.endpoints(uid, fields)))
+            Row::ServiceEndpoints(uid.clone(), fields.map(|fields| names.service.endpoints(uid, fields)))
+        }
+        RowKey::ServicePool => {
+            let fields = snapshot.config.input.container(names.service.service_pool);
+            Row::ServicePool(fields.and_then(|fields| names.service.pool(fields)))
         }
         RowKey::SourceNat => Row::SourceNat(names.source_nat.read(snapshot)),
         RowKey::ExternalNetwork(id) => Row::ExternalNetwork(id.clone(), names.external.network(snapshot, id)),

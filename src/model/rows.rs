@@ -10,7 +10,7 @@ use ipnetwork::IpNetwork;
 use super::external::{Exposed, ExternalNetwork, FloatingRouter};
 use super::policies::{Namespace, PolicyRow};
 use super::pools::Network;
-use super::services::{Endpoints, Service};
+use super::services::{Service, ServiceEndpoints, ServicePool};
 use super::source_nat::SourceNat;
 use super::underlay::Segment;
 use crate::net::{Dpid, MacAddr, OfPort, UnderlayMtu, Vni};
@@ -222,8 +222,9 @@ pub enum Row {
     VpnInstance(Text, Option<VpnInstance>),
     /// By uid.
     Service(Text, Option<Service>),
-    Endpoints(Text, Option<Endpoints>),
-    /// There is one.
+    ServiceEndpoints(Text, Option<ServiceEndpoints>),
+    /// There is one of each.
+    ServicePool(Option<ServicePool>),
     SourceNat(Option<SourceNat>),
     /// By id.
     ExternalNetwork(Text, Option<ExternalNetwork>),

@@ -44,8 +44,10 @@ pub struct Touched {
     pub external: BTreeSet<(Text, Dpid)>,
     /// Who is on an external network, and where that is.
     pub neighbours: BTreeSet<(Text, Ipv4Addr)>,
-    /// Services of which anything changed, the addresses outside that their pods have among it.
+    /// Services, by uid, whose pods have other addresses outside.
     pub services: BTreeSet<Text>,
+    /// Services of which anything changed.
+    pub cluster_services: BTreeSet<Text>,
     /// Addresses of endpoints of which anything changed: who serves there, what, and where that is.
     pub endpoints: BTreeSet<IpAddr>,
     /// The tunnels of all pairs came or went.

@@ -152,7 +152,7 @@ impl datastore::Engine for Engine {
             message: fault.message,
         })?;
         self.workshop.model.check_services(&rows).map_err(|fault| Refusal {
-            path: self.reader.service_path(fault.of_endpoints, &fault.uid),
+            path: self.reader.service_path(&fault.subject),
             tag: if fault.in_use { "in-use" } else { "invalid-value" },
             message: fault.message,
         })?;

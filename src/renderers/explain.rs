@@ -13,7 +13,7 @@ use super::key::Key;
 use super::plan::Plan;
 use super::recipes::FLOATING;
 use super::rendered::{Item, Output, flows_of};
-use crate::model::{Address, Interface, InterfaceId, Model, PolicyItem};
+use crate::model::{Address, Interface, InterfaceId, Model, PolicyItem, ServiceSubject};
 use crate::net::Dpid;
 use crate::pipeline::{Flow, OwnerName, Sheaf};
 use crate::schema::{DataPath, Text};
@@ -91,7 +91,7 @@ impl Engine {
     pub fn paths_behind(&self, dpid: Dpid, owner: &OwnerName) -> Vec<DataPath> {
         let model = self.model();
         if owner.feature() == "service" && model.service(owner.key()).is_some() {
-            return vec![self.reader().service_path(false, &owner.key().into())];
+            return vec![self.reader().service_path(&ServiceSubject::Service(owner.key().into()))];
         }
         let pods: BTreeSet<Text> =
             interfaces_of(model, dpid, owner.key()).into_iter().map(|id| id.pod).collect();
@@ -156,12 +156,13 @@ impl Engine {
     /// One service or all, or endpoints: those services, and the places where something is served for them.
     fn keys_of_services(&self, path: &DataPath) -> Option<Vec<Key>> {
         let (model, reader) = (self.model(), self.reader());
-        let is_meant = |of_endpoints: bool, uid: &Text| {
-            let own = reader.service_path(of_endpoints, uid);
+        let is_meant = |subject: ServiceSubject| {
+            let own = reader.service_path(&subject);
             own == *path || (path.steps.len() == 1 && own.steps.starts_with(&path.steps))
         };
-        let mut services: BTreeSet<&Text> = model.services().filter(|uid| is_meant(false, uid)).collect();
-        for uid in model.told_endpoints().filter(|uid| is_meant(true, uid)) {
+        let mut services: BTreeSet<&Text> =
+            model.services().filter(|uid| is_meant(ServiceSubject::Service((*uid).clone()))).collect();
+        for uid in model.told_endpoints().filter(|uid| is_meant(ServiceSubject::Endpoints((*uid).clone()))) {
             services.extend(model.services_with(uid));
         }
         if services.is_empty() {

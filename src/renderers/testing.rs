@@ -9,9 +9,9 @@ use super::difference::Changes;
 use super::workshop::Workshop;
 use crate::datastore::Store;
 use crate::model::{
-    AllocationPool, Allocator, Beyond, Bridge, EndpointPort, Endpoints, Exposed, ExternalNetwork,
-    FloatingRouter, InterfaceId, K8sNode, Lease, Mapping, Network, NetworkType, Pod, PodInterface, Pool,
-    Port, PortId, Reason, Row, Service, ServicePort, SourceNat, Target,
+    AllocationPool, Allocator, Beyond, Bridge, EndpointPort, Exposed, ExternalNetwork, FloatingRouter,
+    InterfaceId, K8sNode, Lease, Mapping, Network, NetworkType, Pod, PodInterface, Pool, Port, PortId,
+    Reason, Row, Service, ServiceEndpoints, ServicePort, SourceNat, Target,
 };
 use crate::net::{Dpid, MacAddr, OfPort, Transport, UnderlayMtu};
 use crate::pipeline::{Delta, Held, SwitchTables};
@@ -164,7 +164,8 @@ fn describe(row: &Row) -> (String, bool) {
         Row::ElanInstance(key, row) => (format!("elan {key}"), row.is_none()),
         Row::VpnInstance(key, row) => (format!("vpn {key}"), row.is_none()),
         Row::Service(key, row) => (format!("service {key}"), row.is_none()),
-        Row::Endpoints(key, row) => (format!("endpoints {key}"), row.is_none()),
+        Row::ServiceEndpoints(key, row) => (format!("endpoints {key}"), row.is_none()),
+        Row::ServicePool(row) => ("service pool".to_owned(), row.is_none()),
         Row::SourceNat(row) => ("source nat".to_owned(), row.is_none()),
         Row::ExternalNetwork(key, row) => (format!("external network {key}"), row.is_none()),
         Row::FloatingRouter(key, row) => (format!("router {key}"), row.is_none()),
@@ -382,15 +383,15 @@ pub fn endpoints(name: &str, namespace: &str, addresses: &[&str], ports: &[&str]
             number: parts[2].parse().unwrap(),
         }
     };
-    let row = Endpoints {
+    let row = ServiceEndpoints {
         uid: name.into(),
         name: Some(name.into()),
         namespace: Some(namespace.into()),
         addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
         ports: ports.iter().map(port).collect(),
-        ..Endpoints::default()
+        ..ServiceEndpoints::default()
     };
-    Row::Endpoints(name.into(), Some(row))
+    Row::ServiceEndpoints(name.into(), Some(row))
 }
 
 fn transport(name: &str) -> Transport {

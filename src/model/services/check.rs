@@ -9,12 +9,18 @@ use super::{SERVICE_ANSWERS, SERVICE_REQUESTS, Service};
 use crate::net::Vni;
 use crate::schema::Text;
 
+/// What a fault is about, by uid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServiceSubject {
+    Service(Text),
+    Endpoints(Text),
+    Pool,
+}
+
 /// A service or endpoints that cannot be rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceFault {
-    /// Whether it is about endpoints, not a service.
-    pub of_endpoints: bool,
-    pub uid: Text,
+    pub subject: ServiceSubject,
     /// The value is somebody else's, not wrong in itself.
     pub in_use: bool,
     /// Names object, reason and what to do.
@@ -34,16 +40,20 @@ impl Model {
                 _ => None,
             })
             .collect();
-        let mut claimed: BTreeMap<IpAddr, &Service> = BTreeMap::new();
+        let is_known = |service: &Service| self.services.rows.get(&service.uid) == Some(service);
+        // Who has an address already and is merely written again keeps it.
+        let known = changed.values().copied().flatten().filter(|service| is_known(service));
+        let mut claimed: BTreeMap<IpAddr, &Service> = known
+            .flat_map(|service| service.addresses.iter().map(move |address| (*address, service)))
+            .collect();
         for row in rows {
             match row {
                 Row::Service(uid, Some(service)) => {
-                    let known = self.services.rows.get(uid).filter(|known| *known == service);
-                    if known.is_some() {
+                    if is_known(service) {
                         continue;
                     }
                     if let Some(fault) = service.faults.first() {
-                        return Err(fault_of(false, uid, false, format!("{}: {fault}", service.said())));
+                        return Err(fault_of(of(uid), false, format!("{}: {fault}", service.said())));
                     }
                     for address in &service.addresses {
                         let held = self.services.by_address.get(address).into_iter().flatten();
@@ -56,15 +66,41 @@ impl Model {
                                 service.said(),
                                 other.said()
                             );
-                            return Err(fault_of(false, uid, true, message));
+                            return Err(fault_of(of(uid), true, message));
+                        }
+                        if self.services.pool.is_some_and(|pool| pool.contains(*address)) {
+                            let owner = self.pooled_owner(*address).filter(|owner| owner.uid != *uid);
+                            let whose = owner.map_or("nobody yet".to_owned(), Service::said);
+                            let message = format!(
+                                "{}: cluster-ip-address {address} is one of the service-pool, which gives it to {whose}; choose one outside of the pool, or none",
+                                service.said()
+                            );
+                            return Err(fault_of(of(uid), true, message));
                         }
                         claimed.insert(*address, service);
                     }
                 }
-                Row::Endpoints(uid, Some(endpoints)) => {
+                Row::ServiceEndpoints(uid, Some(endpoints)) => {
                     let known = self.services.endpoints.get(uid).is_some_and(|known| known == endpoints);
                     if let Some(fault) = endpoints.faults.first().filter(|_| !known) {
-                        return Err(fault_of(true, uid, false, format!("endpoints {uid}: {fault}")));
+                        return Err(fault_of(
+                            ServiceSubject::Endpoints(uid.clone()),
+                            false,
+                            format!("endpoints {uid}: {fault}"),
+                        ));
+                    }
+                }
+                Row::ServicePool(Some(pool)) if self.services.pool.as_ref() != Some(pool) => {
+                    let mut held =
+                        self.services.by_address.iter().filter(|(address, _)| pool.contains(**address));
+                    let holder = held
+                        .find_map(|(address, uids)| Some((address, self.services.rows.get(uids.first()?)?)));
+                    if let Some((address, holder)) = holder {
+                        let message = format!(
+                            "the service-pool holds {address}, the cluster-ip-address of {}; choose another prefix, or change that service first",
+                            holder.said()
+                        );
+                        return Err(fault_of(ServiceSubject::Pool, true, message));
                     }
                 }
                 _ => {}
@@ -79,6 +115,10 @@ pub fn is_of_services(vni: Vni) -> bool {
     [SERVICE_REQUESTS, SERVICE_ANSWERS].contains(&vni)
 }
 
-fn fault_of(of_endpoints: bool, uid: &Text, in_use: bool, message: String) -> ServiceFault {
-    ServiceFault { of_endpoints, uid: uid.clone(), in_use, message }
+fn of(uid: &Text) -> ServiceSubject {
+    ServiceSubject::Service(uid.clone())
+}
+
+fn fault_of(subject: ServiceSubject, in_use: bool, message: String) -> ServiceFault {
+    ServiceFault { subject, in_use, message }
 }

@@ -6,10 +6,12 @@
 //! on different nodes the first by uid. An address that no pod has and no node's range holds is that of a host outside.
 
 mod check;
+mod pool;
 mod rows;
 
-pub use check::{ServiceFault, is_of_services};
-pub use rows::{EndpointPort, Endpoints, Service, ServiceNames, ServicePort, Target};
+pub use check::{ServiceFault, ServiceSubject, is_of_services};
+pub use pool::ServicePool;
+pub use rows::{EndpointPort, Service, ServiceEndpoints, ServiceNames, ServicePort, Target};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -41,7 +43,7 @@ type Serving = BTreeSet<(Text, Transport, u16)>;
 #[derive(Debug, Default)]
 pub(super) struct Services {
     rows: BTreeMap<Text, Service>,
-    endpoints: BTreeMap<Text, Endpoints>,
+    endpoints: BTreeMap<Text, ServiceEndpoints>,
     /// Services and endpoints by namespace and name.
     named: BTreeMap<(Text, Text), BTreeSet<Text>>,
     endpoints_named: BTreeMap<(Text, Text), BTreeSet<Text>>,
@@ -54,6 +56,9 @@ pub(super) struct Services {
     /// Of several interfaces with one address the first counts.
     serving: BTreeMap<IpAddr, BTreeMap<InterfaceId, Serving>>,
     numbers: BTreeMap<Text, u32>,
+    pool: Option<ServicePool>,
+    /// Numbers of services that have their address from the pool.
+    pooled: BTreeMap<Text, u32>,
 }
 
 /// What follows from one service.
@@ -115,11 +120,13 @@ impl Model {
             }
             service.pods.iter().for_each(|pod| put(&mut services.of_pods, pod.clone(), uid, comes));
             for address in &service.addresses {
-                work.touched.services.extend(services.by_address.get(address).into_iter().flatten().cloned());
+                work.touched
+                    .cluster_services
+                    .extend(services.by_address.get(address).into_iter().flatten().cloned());
                 put(&mut services.by_address, *address, uid, comes);
             }
         }
-        work.dirty_services.insert(uid.clone());
+        work.dirty_cluster_services.insert(uid.clone());
     }
 
     /// The range of some node changed: what is outside of all of them may be another.
@@ -127,10 +134,15 @@ impl Model {
         let outside = self.services.seeking.iter().filter(|((vpn, address), _)| {
             self.claims.owner(&Claim::Address(vpn.clone(), *address)).is_none()
         });
-        work.dirty_services.extend(outside.flat_map(|(_, uids)| uids.iter().cloned()));
+        work.dirty_cluster_services.extend(outside.flat_map(|(_, uids)| uids.iter().cloned()));
     }
 
-    pub(super) fn put_endpoints(&mut self, uid: &Text, row: Option<Endpoints>, work: &mut Work) {
+    pub(super) fn put_service_endpoints(
+        &mut self,
+        uid: &Text,
+        row: Option<ServiceEndpoints>,
+        work: &mut Work,
+    ) {
         let services = &mut self.services;
         let mut namespaces = BTreeSet::new();
         let before = replace(&mut services.endpoints, uid, row);
@@ -138,7 +150,7 @@ impl Model {
             let Some(name) = row.and_then(|row| row.namespace.clone().zip(row.name.clone())) else {
                 continue;
             };
-            work.dirty_services.extend(services.named.get(&name).into_iter().flatten().cloned());
+            work.dirty_cluster_services.extend(services.named.get(&name).into_iter().flatten().cloned());
             namespaces.insert(name.0.clone());
             put(&mut services.endpoints_named, name, uid, comes);
         }
@@ -154,10 +166,10 @@ impl Model {
             if let Some(vpn) = interface.identity.as_ref().and_then(|identity| identity.vpn.as_ref()) {
                 let places = interface.addresses.iter().map(|address| (vpn.clone(), address.ip));
                 let seeking = places.filter_map(|place| self.services.seeking.get(&place));
-                work.dirty_services.extend(seeking.flatten().cloned());
+                work.dirty_cluster_services.extend(seeking.flatten().cloned());
             }
             let named = self.services.of_pods.get(&interface.id.pod);
-            work.dirty_services.extend(named.into_iter().flatten().cloned());
+            work.dirty_cluster_services.extend(named.into_iter().flatten().cloned());
         }
     }
 
@@ -167,16 +179,17 @@ impl Model {
             let identity = self.interfaces.get(id).and_then(|entry| entry.interface.identity.as_ref());
             if let Some(vpn) = identity.and_then(|identity| identity.vpn.clone()) {
                 let seeking = self.services.seeking.get(&(vpn, address));
-                work.dirty_services.extend(seeking.into_iter().flatten().cloned());
+                work.dirty_cluster_services.extend(seeking.into_iter().flatten().cloned());
             }
-            work.dirty_services.extend(self.services.of_pods.get(&id.pod).into_iter().flatten().cloned());
+            work.dirty_cluster_services
+                .extend(self.services.of_pods.get(&id.pod).into_iter().flatten().cloned());
         }
     }
 
     /// Whoever serves at an address does so otherwise now.
     fn mark_address(&self, address: IpAddr, work: &mut Work) {
         for (_, serving) in self.services.serving.get(&address).into_iter().flatten() {
-            work.dirty_services.extend(serving.iter().map(|(uid, ..)| uid.clone()));
+            work.dirty_cluster_services.extend(serving.iter().map(|(uid, ..)| uid.clone()));
             work.touched.endpoints.insert(address);
         }
     }
@@ -184,7 +197,7 @@ impl Model {
     /// Works out the endpoints of the marked services.
     pub(super) fn settle_services(&mut self, allocator: &mut dyn Allocator, work: &mut Work) {
         let mut first = BTreeMap::new();
-        for uid in std::mem::take(&mut work.dirty_services) {
+        for uid in std::mem::take(&mut work.dirty_cluster_services) {
             let row = self.services.rows.get(&uid).cloned();
             let after = row.map(|service| self.settled(&service)).unwrap_or_default();
             let services = &mut self.services;
@@ -223,16 +236,25 @@ impl Model {
                     self.services.numbers.insert(key.clone(), number);
                 }
             }
+            if !self.needs_service_address(&uid) {
+                if self.services.pooled.remove(&uid).is_some() {
+                    self.ids.leave(Pool::ServiceAddresses, &uid);
+                }
+            } else if !self.services.pooled.contains_key(&uid)
+                && let Some(number) = self.ids.acquire(allocator, Pool::ServiceAddresses, &uid)
+            {
+                self.services.pooled.insert(uid.clone(), number);
+            }
             if after != Settled::default() {
                 self.services.settled.insert(uid.clone(), after);
             }
-            work.touched.services.insert(uid);
+            work.touched.cluster_services.insert(uid);
         }
         for (address, first) in first {
             let by = self.services.serving.get(&address);
             if by.and_then(|by| by.keys().next()) != first.as_ref() {
                 let serving = by.into_iter().flat_map(BTreeMap::values).flatten();
-                work.touched.services.extend(serving.map(|(uid, ..)| uid.clone()));
+                work.touched.cluster_services.extend(serving.map(|(uid, ..)| uid.clone()));
             }
         }
     }
@@ -240,7 +262,13 @@ impl Model {
     /// A number of a service's port that could not be given earlier.
     pub(super) fn late_service(&mut self, key: &Text, number: u32, work: &mut Work) {
         self.services.numbers.insert(key.clone(), number);
-        work.touched.services.extend(key.split(' ').next().map(Text::from));
+        work.touched.cluster_services.extend(key.split(' ').next().map(Text::from));
+    }
+
+    /// The same of its address.
+    pub(super) fn late_service_address(&mut self, uid: &Text, number: u32, work: &mut Work) {
+        self.services.pooled.insert(uid.clone(), number);
+        work.touched.cluster_services.insert(uid.clone());
     }
 
     /// Whether some service has a port of this key.
@@ -255,7 +283,7 @@ impl Model {
             return settled;
         }
         let full_name = service.full_name();
-        let told: Vec<&Endpoints> =
+        let told: Vec<&ServiceEndpoints> =
             full_name.iter().flat_map(|(namespace, name)| self.endpoints_called(namespace, name)).collect();
         for port in &service.ports {
             let mut found = Found::default();
@@ -344,11 +372,9 @@ impl Model {
     /// Addresses at which pods reach a service: those that no other one has.
     pub fn service_addresses<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = IpAddr> + 'a {
         let first = |address: &IpAddr| self.services.by_address.get(address)?.first();
-        service
-            .addresses
-            .iter()
-            .copied()
-            .filter(move |address| !service.headless && first(address) == Some(&service.uid))
+        let own = service.addresses.iter().copied();
+        let own = own.filter(move |address| !service.headless && first(address) == Some(&service.uid));
+        own.chain(self.pooled(&service.uid))
     }
 
     /// The ports of a service, with the endpoints of each.
@@ -387,7 +413,11 @@ impl Model {
     }
 
     /// Endpoints of this name.
-    pub(super) fn endpoints_called(&self, namespace: &Text, name: &Text) -> impl Iterator<Item = &Endpoints> {
+    pub(super) fn endpoints_called(
+        &self,
+        namespace: &Text,
+        name: &Text,
+    ) -> impl Iterator<Item = &ServiceEndpoints> {
         let uids = self.services.endpoints_named.get(&(namespace.clone(), name.clone()));
         uids.into_iter().flatten().filter_map(|uid| self.services.endpoints.get(uid))
     }

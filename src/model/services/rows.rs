@@ -50,7 +50,7 @@ pub enum Target {
 
 /// `/service:endpoints-info/endpoints`.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Endpoints {
+pub struct ServiceEndpoints {
     pub uid: Text,
     pub name: Option<Text>,
     pub namespace: Option<Text>,
@@ -80,6 +80,9 @@ pub struct ServiceNames {
     secondary_cluster_ip_address: SchemaId,
     headless: SchemaId,
     session_affinity: SchemaId,
+    pub service_pool: SchemaId,
+    pub(super) ipv4_prefix: SchemaId,
+    pub(super) ipv6_prefix: SchemaId,
     session_affinity_timeout: SchemaId,
     pods: SchemaId,
     service_ports: SchemaId,
@@ -120,6 +123,9 @@ impl ServiceNames {
             headless: service("/coeus-service:headless"),
             session_affinity: service("/coeus-service:session-affinity"),
             session_affinity_timeout: service("/coeus-service:session-affinity-timeout"),
+            service_pool: schema.resolve("/coeus-service:service-pool"),
+            ipv4_prefix: schema.resolve("/coeus-service:service-pool/ipv4-prefix"),
+            ipv6_prefix: schema.resolve("/coeus-service:service-pool/ipv6-prefix"),
             pods: service("/endpoints"),
             service_ports: service("/service-ports"),
             port_name: service("/service-ports/name"),
@@ -190,7 +196,7 @@ impl ServiceNames {
     }
 
     /// Reads endpoints from their list entry.
-    pub fn endpoints(&self, uid: &Text, fields: &Fields) -> Endpoints {
+    pub fn endpoints(&self, uid: &Text, fields: &Fields) -> ServiceEndpoints {
         let names = &self.of_endpoints;
         let mut faults = Vec::new();
         let mut addresses: Vec<IpAddr> = Vec::new();
@@ -210,7 +216,7 @@ impl ServiceNames {
             let transport = transport(entry.leaf(names.protocol));
             ports.push(EndpointPort { name: filled(entry, names.port_name), transport, number });
         }
-        Endpoints {
+        ServiceEndpoints {
             uid: uid.clone(),
             name: filled(fields, names.name),
             namespace: filled(fields, names.network_ns),
@@ -268,7 +274,7 @@ fn target(text: Option<Text>, faults: &mut Vec<String>) -> Target {
     Target::Named(text)
 }
 
-impl Endpoints {
+impl ServiceEndpoints {
     /// The port of these endpoints that a port of a service leads to.
     ///
     /// Kubernetes gives both one name; others name it by the target. Where they tell no ports, the number counts.

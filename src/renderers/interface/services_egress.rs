@@ -7,7 +7,7 @@ use crate::pipeline::actions::{track, translate_source_to};
 use crate::pipeline::matches::{egress_service, ipv4, ipv6, service_way};
 use crate::pipeline::{EGRESS_DISPATCHER, Flow, Owner, SERVICE_EGRESS, ServiceWay};
 
-/// Beats the output, and policy beats it.
+/// Beats the output (9), and policy (11) beats it.
 const TRANSLATE: u16 = 10;
 /// Indices of what may still be translated: nothing was done yet, or policy was.
 const BEFORE: [u8; 2] = [0, 1];

@@ -65,8 +65,9 @@ impl Renderer for ServiceStates {
         let mut waits = false;
         if service.headless {
             reasons.push("it is headless: its clients ask a name server for its endpoints".into());
-        } else if service.addresses.is_empty() {
-            reasons.push("it has no cluster-ip-address".into());
+        } else if addresses.is_empty() && service.addresses.is_empty() {
+            reasons
+                .push("it has no cluster-ip-address, and there is no service-pool that has one left".into());
         } else if service.ports.is_empty() {
             reasons.push("it has no service-ports".into());
         }

@@ -59,7 +59,7 @@ impl Renderer for Services {
 
 /// Services that may look different: all, where switches came or went.
 fn services_touched(touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
-    keys.extend(touched.services.iter().cloned().map(Key::Service));
+    keys.extend(touched.cluster_services.iter().cloned().map(Key::Service));
     if !touched.switches.is_empty() {
         keys.extend(model.services().cloned().map(Key::Service));
     }

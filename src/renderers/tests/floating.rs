@@ -191,11 +191,11 @@ fn pods_of_a_service_with_an_address_outside_have_floating_ip_info() {
     assert!(before == [world.tables(1, ""), world.tables(2, "")]);
     world.put([endpoints("e", "blue", &["10.11.2.10"], &[])]);
     assert_eq!(world.read(Config, INFO), "", "the endpoints of another service");
-    let Row::Endpoints(uid, Some(mut row)) = endpoints("e", "blue", &["10.11.2.10"], &[]) else {
+    let Row::ServiceEndpoints(uid, Some(mut row)) = endpoints("e", "blue", &["10.11.2.10"], &[]) else {
         unreachable!()
     };
     row.name = Some("web".into());
-    world.put([Row::Endpoints(uid, Some(row))]);
+    world.put([Row::ServiceEndpoints(uid, Some(row))]);
     assert!(world.read(Config, INFO).contains("blue:p2"));
     world.put([no_pod("p2")]);
     assert_eq!(world.read(Config, INFO), "");

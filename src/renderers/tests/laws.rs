@@ -10,9 +10,9 @@ use proptest::prelude::*;
 use super::super::rendered::AtPlace;
 use super::super::testing::*;
 use crate::model::{
-    Bridge, ElanInstance, EndpointPort, Endpoints, HandMade, Model, NODE_LPORT_KEY, NetworkType, POOL_VNIS,
-    Pool, Port, Row, Service, ServicePort, Target, VpnInstance, WantedAddress, WantedRoute, external_vpn_key,
-    uplink_lport_key,
+    Bridge, ElanInstance, EndpointPort, HandMade, Model, NODE_LPORT_KEY, NetworkType, POOL_VNIS, Pool, Port,
+    Row, Service, ServiceEndpoints, ServicePool, ServicePort, Target, VpnInstance, WantedAddress,
+    WantedRoute, external_vpn_key, uplink_lport_key,
 };
 use crate::net::{Dpid, OfPort, Transport, UnderlayMtu, Vni, VpnId};
 use crate::pipeline::{Action, FIB, Metadata, SwitchTables, golden};
@@ -148,6 +148,13 @@ fn any_row() -> impl Strategy<Value = Row> {
         4 => super::policy::any_policy(&NAMESPACES),
         1 => super::policy::any_namespace(&NAMESPACES),
         4 => any_service(),
+        1 => any::<[bool; 2]>().prop_map(|[v4, v6]| {
+            let pool = ServicePool {
+                v4: v4.then(|| "10.97.0.0/29".parse().unwrap()),
+                v6: v6.then(|| "fd97::/64".parse().unwrap()),
+            };
+            Row::ServicePool((v4 || v6).then_some(pool))
+        }),
         3 => any_endpoints(),
         1 => (node(), 1_u32..3).prop_map(|(node, ofport)| {
             let [_, Row::Port(id, Some(port))] = switch(node) else { unreachable!() };
@@ -341,15 +348,15 @@ fn any_endpoints() -> impl Strategy<Value = Row> {
                 transport: *transport,
                 number: *number,
             };
-            let row = Endpoints {
+            let row = ServiceEndpoints {
                 uid: uid.into(),
                 name: Some(called.into()),
                 namespace: Some(namespace.into()),
                 addresses: addresses.to_vec(),
                 ports: ports.iter().map(port).collect(),
-                ..Endpoints::default()
+                ..ServiceEndpoints::default()
             };
-            Row::Endpoints(uid.into(), there.then_some(row))
+            Row::ServiceEndpoints(uid.into(), there.then_some(row))
         },
     )
 }
@@ -401,6 +408,9 @@ fn ids_in_use(model: &Model) -> BTreeMap<(Pool, String), u32> {
         if let Some((lport, _)) = model.gre(dpid) {
             ids.insert((Pool::Interfaces, "tunnel gre".to_owned()), lport.0);
         }
+    }
+    for (uid, number) in model.pooled_services() {
+        ids.insert((Pool::ServiceAddresses, uid.to_string()), number);
     }
     for service in model.services().filter_map(|uid| model.service(uid)) {
         for served in model.served_ports(service) {
@@ -555,7 +565,7 @@ proptest! {
 
     /// An id that could not be given is given as soon as the pool allows, and then nothing reminds of the delay.
     #[test]
-    fn a_used_up_pool_only_delays(history in any_history(), pool in 0_usize..5) {
+    fn a_used_up_pool_only_delays(history in any_history(), pool in 0_usize..6) {
         let mut world = World::default();
         world.ids.closed.insert(super::super::POOLS[pool].pool);
         for rows in history {
@@ -609,7 +619,8 @@ fn without(row: &Row) -> Row {
         Row::ElanInstance(key, _) => Row::ElanInstance(key.clone(), None),
         Row::VpnInstance(key, _) => Row::VpnInstance(key.clone(), None),
         Row::Service(key, _) => Row::Service(key.clone(), None),
-        Row::Endpoints(key, _) => Row::Endpoints(key.clone(), None),
+        Row::ServiceEndpoints(key, _) => Row::ServiceEndpoints(key.clone(), None),
+        Row::ServicePool(_) => Row::ServicePool(None),
         Row::SourceNat(_) => Row::SourceNat(None),
         Row::ExternalNetwork(key, _) => Row::ExternalNetwork(key.clone(), None),
         Row::FloatingRouter(key, _) => Row::FloatingRouter(key.clone(), None),

@@ -5,7 +5,7 @@ use openflow_rs::Field;
 use super::super::testing::*;
 use super::assert_golden;
 use crate::datastore::Store::Operational;
-use crate::model::{Row, SERVICE_REQUESTS};
+use crate::model::{Row, SERVICE_REQUESTS, ServicePool};
 use crate::pipeline::evaluate::{Outcome, Packet, Tables, evaluate};
 use crate::pipeline::golden;
 
@@ -201,6 +201,32 @@ fn of_two_pods_of_one_address_services_know_one() {
     world.put([no_pod("p1")]);
     assert!(!stranger(&world));
     assert!(state(&world, "red").contains(r#""state":"active""#), "{}", state(&world, "red"));
+}
+
+/// Who has no address gets one from the pool, and keeps it; nobody asks for one of the pool.
+#[test]
+fn addresses_come_from_the_pool() {
+    let pool = |text: &str| Row::ServicePool(Some(ServicePool { v4: Some(text.parse().unwrap()), v6: None }));
+    let mut world = web().with([service("free", "blue", &[], &[":TCP:80:"])]);
+    let address = |world: &World, uid: &str| {
+        let row = world.workshop.model.service(uid).unwrap();
+        world.workshop.model.service_addresses(row).map(|address| address.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(address(&world, "free"), Vec::<String>::new());
+    world.put([pool("10.97.0.0/30")]);
+    assert_eq!(address(&world, "free"), ["10.97.0.1"]);
+    assert!(golden::print(&world.tables(1, "service")).contains("nw_dst=10.97.0.1,tp_dst=80"));
+    world.put([service("second", "blue", &[], &[]), service("third", "blue", &[], &[])]);
+    let third = [address(&world, "second"), address(&world, "third")];
+    assert_eq!(third, [vec!["10.97.0.2".to_owned()], vec![]], "the pool is used up");
+    assert!(state(&world, "third").contains("has one left"), "{}", state(&world, "third"));
+    let refused = |row: Row| world.workshop.model.check_services(&[row]).unwrap_err();
+    let taken = refused(service("other", "red", &["10.97.0.1"], &[]));
+    assert!(taken.in_use && taken.message.contains("service free (blue:free)"), "{}", taken.message);
+    let holds = refused(pool("10.96.0.0/16"));
+    assert!(holds.in_use && holds.message.contains("service web (blue:web)"), "{}", holds.message);
+    world.put([service("free", "blue", &["10.96.0.99"], &[":TCP:80:"])]);
+    assert_eq!(address(&world, "free"), ["10.96.0.99"]);
 }
 
 #[test]
