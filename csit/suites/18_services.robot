@@ -12,6 +12,7 @@ ${OLD}              5e1f0000-0000-4000-8000-000000000002
 ${DNS}              5e1f0000-0000-4000-8000-000000000003
 ${SERVICES}         ${CONFIG}/service:service-information/services
 ${ENDPOINTS}        ${CONFIG}/service:endpoints-info/endpoints
+${WAIT}             wait=programmed&timeout=10s
 ${STATES}           ${OPERATIONAL}/coeus-service:service-states/service
 
 *** Test Cases ***
@@ -245,11 +246,11 @@ Stop All
 Put Service
     [Arguments]    ${uid}    ${name}    ${namespace}    ${address}    @{ports}    &{further}
     ${body}=    Service Body    ${uid}    ${name}    ${namespace}    ${address}    @{ports}    &{further}
-    ${answer}=    PUT On Session    coeus    ${SERVICES}/${uid}    json=${body}    expected_status=any
+    ${answer}=    PUT On Session    coeus    ${SERVICES}/${uid}    json=${body}    params=${WAIT}    expected_status=any
     Should Be True    ${answer.status_code} in (200, 201)    ${answer.text}
 
 Put Endpoints
     [Arguments]    ${uid}    ${name}    ${namespace}    ${addresses}    @{ports}
     ${body}=    Endpoints Body    ${uid}    ${name}    ${namespace}    ${addresses}    @{ports}
-    ${answer}=    PUT On Session    coeus    ${ENDPOINTS}/${uid}    json=${body}    expected_status=any
+    ${answer}=    PUT On Session    coeus    ${ENDPOINTS}/${uid}    json=${body}    params=${WAIT}    expected_status=any
     Should Be True    ${answer.status_code} in (200, 201)    ${answer.text}
