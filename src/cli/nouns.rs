@@ -297,7 +297,7 @@ mod tests {
             json!({"uid": "1", "name": "web", "network-NS": "blue", "cluster-ip-address": "10.96.0.1"});
         let state = json!({"uid": "1", "state": "waiting", "address": ["10.96.0.1", "fd96::1"], "reason": ["no endpoint"],
             "port": [{"protocol": "TCP", "number": 80, "endpoint": ["10.0.0.1:80", "10.0.0.2:80"]}, {"protocol": "UDP", "number": 53}]});
-        let table = service_table(&[service.clone()], &[state]);
+        let table = service_table(std::slice::from_ref(&service), &[state]);
         let row = ["blue", "web", "10.96.0.1,fd96::1", "", "80/TCP,53/UDP", "2", "waiting", "no endpoint"];
         assert_eq!(table.rows[0], row);
         assert_eq!(service_table(&[service], &[]).rows[0][2..], ["10.96.0.1", "", "", "0", "", ""]);
