@@ -66,7 +66,7 @@ The Node Always Reaches Its Pods And They It
     ${address}=    Node Address    1
     Ping Should Pass    blue:p1    ${address}
 
-Fragments Go With Their Connection
+Long Datagrams Pass As Short Ones Do
     ${spec}=    Evaluate    {"ingress": [{"ports": [{"protocol": "UDP", "port": 53}]}]}
     Put Policy    dns    ${spec}
     Packets Should Tell

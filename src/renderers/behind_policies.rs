@@ -62,6 +62,9 @@ fn has_part(model: &Model, id: &Text, dpid: Dpid, item: &PolicyItem) -> bool {
         PolicyItem::Port(direction, port) => {
             model.clauses_with_port(dpid, *direction, *port).into_iter().any(is_of)
         }
+        PolicyItem::Fragments(direction, protocol) => {
+            model.clauses_with_protocol(dpid, *direction, *protocol).into_iter().any(is_of)
+        }
         PolicyItem::Clause(key) => model.policy_of_clause(key) == Some(id),
     }
 }

@@ -272,6 +272,7 @@ impl Policies {
             mark(PolicyItem::Clause(clause.key.clone()));
             for port in clause.ports.iter().flatten() {
                 mark(PolicyItem::Port(direction, *port));
+                mark(PolicyItem::Fragments(direction, port.protocol));
             }
             let Some(peers) = &clause.peers else { continue };
             for prefix in &peers.prefixes {

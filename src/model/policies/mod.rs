@@ -31,7 +31,7 @@ use super::interface::InterfaceId;
 use super::members::Members;
 use super::rows::Row;
 use crate::net::{Dpid, LportTag};
-use crate::policy::{Direction, Labels, NamedPort, Policy, PortMatch};
+use crate::policy::{Direction, Labels, NamedPort, Policy, PortMatch, Protocol};
 use crate::schema::Text;
 
 /// What makes the flow, or the few flows, that one thing on a switch has in the tables of policies.
@@ -44,6 +44,8 @@ pub enum PolicyItem {
     /// Addresses that are peers.
     Peer(Direction, IpNetwork),
     Port(Direction, PortMatch),
+    /// What has no ports and belongs to what has: later fragments.
+    Fragments(Direction, Protocol),
     /// A conjunction, by its key.
     Clause(Text),
 }

@@ -10,7 +10,7 @@ use super::super::interface::InterfaceId;
 use super::clauses::Clause;
 use super::{ClauseRef, Entry, Known};
 use crate::net::Dpid;
-use crate::policy::{Direction, Policy, PortMatch};
+use crate::policy::{Direction, Policy, PortMatch, Protocol};
 use crate::schema::Text;
 
 /// What policies say of an interface in one direction.
@@ -89,6 +89,21 @@ impl Model {
         let found = self.policies.by_port.get(&(direction, port)).into_iter().flatten();
         let mut found: Vec<&Clause> = found.filter_map(|at| self.clause_on(at, dpid)).collect();
         found.sort_by(|one, other| one.key.cmp(&other.key));
+        found
+    }
+
+    /// The clauses that a switch needs and that ports of a protocol are of.
+    pub fn clauses_with_protocol(
+        &self,
+        dpid: Dpid,
+        direction: Direction,
+        protocol: Protocol,
+    ) -> Vec<&Clause> {
+        let bound = |bits| (direction, PortMatch { protocol, value: bits, mask: bits });
+        let found = self.policies.by_port.range(bound(0)..=bound(u16::MAX)).flat_map(|(_, found)| found);
+        let mut found: Vec<&Clause> = found.filter_map(|at| self.clause_on(at, dpid)).collect();
+        found.sort_by(|one, other| one.key.cmp(&other.key));
+        found.dedup_by(|one, other| one.key == other.key);
         found
     }
 

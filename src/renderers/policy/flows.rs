@@ -13,7 +13,7 @@ use crate::pipeline::matches::{
     transport_to, udp, udp_v6,
 };
 use crate::pipeline::{Flow, Owner, owners};
-use crate::policy::PortMatch;
+use crate::policy::{PortMatch, Protocol};
 
 /// What policy is not about: beats [`TRACKED`], which beats [`OTHER`].
 const OUTSIDE: u16 = 30;
@@ -24,8 +24,6 @@ const INVALID: u16 = 100;
 const RELATED: u16 = 90;
 const ANSWER: u16 = 80;
 const UNASKED: u16 = 70;
-/// Fragments without ports: they go with the first one of their connection.
-const FRAGMENT: u16 = 65;
 const KEPT: u16 = 60;
 /// Of table 214 and 244: the node, and pods that are open; neither needs a rule.
 const NODE: u16 = 40;
@@ -57,7 +55,7 @@ pub(super) fn of_switch<S: Side>(owner: &Owned) -> Vec<Flow> {
         flows.push(outside().matching(dhcp).owned_by(owner));
     }
     flows.push(Flow::table(S::CLASS).priority(OTHER).then(S::pass()).owned_by(owner));
-    let known = |bit| [ct_state(0, ct::NEW), ct_mark_bit(bit)];
+    let known = |bit| [ct_state(0, 0), ct_mark_bit(bit)];
     let state = |priority| Flow::table(S::STATE).priority(priority);
     flows.push(state(INVALID).matching([ct_state(ct::INVALID, 0)]).owned_by(owner));
     for bit in [S::BIT, S::OTHER_BIT] {
@@ -68,8 +66,6 @@ pub(super) fn of_switch<S: Side>(owner: &Owned) -> Vec<Flow> {
     flows.push(state(ANSWER).matching(answer).then(S::pass()).owned_by(owner));
     flows.push(state(UNASKED).matching([ct_state(ct::REPLY, 0)]).owned_by(owner));
     for version in [ipv4(), ipv6()] {
-        let fragment = state(FRAGMENT).matching([version, later_fragment()]).matching(known(S::BIT));
-        flows.push(fragment.then(S::pass()).owned_by(owner));
         let class = Flow::table(S::CLASS).priority(TRACKED).matching([version]);
         flows.push(class.goto(S::TRACK).owned_by(owner));
         let track = Flow::table(S::TRACK).priority(TRACKED).matching([version]);
@@ -123,6 +119,20 @@ pub(super) fn port<S: Side>(port: PortMatch, parts: &[Part], owner: &Owned) -> V
     [ipv4(), ipv6()].map(flow).into()
 }
 
+/// Fragments behind the first have no ports: they pass for having one that some rule names. Without the first, which is
+/// judged, nobody puts them together.
+pub(super) fn fragments<S: Side>(protocol: Protocol, parts: &[Part], owner: &Owned) -> Vec<Flow> {
+    if parts.is_empty() {
+        return Vec::new();
+    }
+    let flow = |version| {
+        let flow = Flow::table(S::RULES).priority(RULE).matching([version, later_fragment()]);
+        let flow = flow.matching(transport_to(protocol.number(), 0, 0));
+        flow.then(parts.iter().map(|(id, part, of)| conjunction(*id, *part, *of))).owned_by(owner)
+    };
+    [ipv4(), ipv6()].map(flow).into()
+}
+
 /// All parts of a rule's conjunction are there.
 pub(super) fn holds<S: Side>(id: u32, owner: &Owned) -> Flow {
     Flow::table(S::RULES).priority(RULE).matching([conjunction_holds(id)]).goto(S::ACCEPT).owned_by(owner)
@@ -130,7 +140,7 @@ pub(super) fn holds<S: Side>(id: u32, owner: &Owned) -> Flow {
 
 /// A connection that was allowed goes on, whatever policies say now.
 pub(super) fn keep<S: Side>(port: LportTag, owner: &Owned) -> Flow {
-    let established = [S::port(port), ct_state(0, ct::NEW | ct::REPLY), ct_mark_bit(S::BIT)];
+    let established = [S::port(port), ct_state(0, ct::REPLY), ct_mark_bit(S::BIT)];
     Flow::table(S::STATE).priority(KEPT).matching(established).then(S::pass()).owned_by(owner)
 }
 

@@ -66,6 +66,16 @@ impl Renderer for Policies {
                 };
                 flows.into_iter().for_each(|flow| out.flow(*dpid, flow));
             }
+            PolicyItem::Fragments(direction, protocol) => {
+                let clauses = model.clauses_with_protocol(*dpid, *direction, *protocol);
+                let parts = parts(&clauses, |clause| clause.dimensions() - 1);
+                let owner = Owner::new(format!("fragments {protocol}"));
+                let flows = match direction {
+                    Direction::Egress => flows::fragments::<From>(*protocol, &parts, &owner),
+                    Direction::Ingress => flows::fragments::<To>(*protocol, &parts, &owner),
+                };
+                flows.into_iter().for_each(|flow| out.flow(*dpid, flow));
+            }
             PolicyItem::Clause(key) => {
                 let Some(clause) = model.clause(*dpid, key).filter(|clause| clause.dimensions() > 1) else {
                     return;

@@ -389,10 +389,11 @@ fn a_conjunction_costs_the_sum_and_a_peer_one_flow() {
     world.put([row("policy", policy)]);
     let rules = world.tables(1, "policy").flows;
     let rules = rules.iter().filter(|flow| flow.table == 244 && flow.to_string().contains("conj")).count();
+    let wanted = 5 + 30 + 2 * 8 + 2 + 1;
     assert_eq!(
         (before, rules),
-        (0, 5 + 30 + 2 * 8 + 1),
-        "targets, peers, ports of both versions, conjunction"
+        (0, wanted),
+        "targets, peers, ports of both versions, fragments, conjunction"
     );
     let delta = world.put([with_app("new", 2, "10.0.9.99", "web")]);
     let changed: Vec<usize> = delta.values().map(|delta| delta.flows.len()).collect();
