@@ -65,6 +65,24 @@ fn slow_clients_are_given_up() {
     assert_eq!(lab.send("admin:secret", "GET", POD, "").status, 404, "nothing of it was stored");
 }
 
+/// RFC 9113 section 3.3: who knows that this is HTTP/2 begins with its preface, in as many pieces as it likes.
+#[test]
+fn http_2_is_spoken_without_tls_to_who_begins_with_it() {
+    let lab = Lab::with(|_| limited(&["header-seconds=2"]));
+    let mut stream = plain(lab.plain());
+    // The preface and an empty SETTINGS frame (sections 3.4 and 6.5).
+    for part in [&b"P"[..], b"RI", b" * HTTP/2.0\r\n\r\nSM\r\n\r\n", &[0, 0, 0, 4, 0, 0, 0, 0, 0]] {
+        stream.write_all(part).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let mut head = [0; 9];
+    stream.read_exact(&mut head).unwrap();
+    assert_eq!((head[3], &head[5..]), (4, &[0; 4][..]), "its settings come first: {head:?}");
+    let mut slow = plain(lab.plain());
+    let begun = exchange(&mut slow, "PR").unwrap();
+    assert_eq!(begun.status, 408, "{}", begun.head);
+}
+
 #[test]
 fn connections_are_counted() {
     let lab = Lab::with(|_| limited(&["connections=3"]));

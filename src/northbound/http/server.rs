@@ -32,6 +32,10 @@ const REFUSALS: usize = 64;
 const FAREWELL: Duration = Duration::from_secs(1);
 /// After an accept that failed for want of something (file descriptors): until the next one.
 const PAUSE: Duration = Duration::from_millis(100);
+/// What the preface of HTTP/2 begins with: a method that is nobody's (RFC 9113 section 11.6).
+const PREFACE: &[u8; 4] = b"PRI ";
+/// Between two looks for the rest of it.
+const REST: Duration = Duration::from_millis(5);
 /// Requests of one HTTP/2 connection at a time.
 const STREAMS: u32 = 256;
 /// An HTTP/2 connection is asked so often whether it is still there.
@@ -48,7 +52,8 @@ pub struct Peer {
     pub names: Arc<[String]>,
 }
 
-/// Serves requests until `shutdown` is done, then lets running ones finish. Without `tls` it is plain HTTP/1.1.
+/// Serves requests until `shutdown` is done, then lets running ones finish. Without `tls` it is HTTP/1.1, or HTTP/2 with prior
+/// knowledge.
 pub async fn serve<F, R>(
     listener: TcpListener,
     tls: Option<Arc<rustls::ServerConfig>>,
@@ -97,7 +102,7 @@ pub async fn serve<F, R>(
             _permit: permit,
         };
         match acceptor.clone() {
-            None => drop(tokio::spawn(connection.http1(socket, Arc::default(), false))),
+            None => drop(tokio::spawn(connection.plain(socket))),
             Some(acceptor) => drop(tokio::spawn(connection.tls(socket, acceptor))),
         }
     }
@@ -138,6 +143,20 @@ where
 {
     fn peer(&self, names: Arc<[String]>) -> Peer {
         Peer { address: self.address, names }
+    }
+
+    /// Without TLS nothing is agreed on before: who speaks HTTP/2 begins with its preface (RFC 9113 section 3.3).
+    async fn plain(self, socket: TcpStream) {
+        match timeout(self.limits.header_time(), begins_http2(&socket)).await {
+            Ok(Ok(true)) => self.http2(socket, Arc::default()).await,
+            Ok(Ok(false)) => self.http1(socket, Arc::default(), false).await,
+            Ok(Err(error)) => debug!(address = %self.address, %error, "a connection ended early"),
+            // Who has begun hears of his slowness in the words of HTTP/1.1.
+            Err(_) => match timeout(REST, socket.peek(&mut [0])).await {
+                Ok(Ok(1..)) => farewell(socket, SLOW, self._permit).await,
+                _ => debug!(address = %self.address, "nothing was asked in time"),
+            },
+        }
     }
 
     async fn tls(self, socket: TcpStream, acceptor: TlsAcceptor) {
@@ -221,6 +240,19 @@ where
         if let Err(error) = outcome {
             debug!(address = %self.address, %error, "a connection ended early");
         }
+    }
+}
+
+/// Whether a client begins with the preface of HTTP/2, as far as no request of HTTP/1.1 does. Nothing is taken from the socket.
+async fn begins_http2(socket: &TcpStream) -> std::io::Result<bool> {
+    let mut seen = [0; PREFACE.len()];
+    loop {
+        let count = socket.peek(&mut seen).await?;
+        if count == 0 || count == PREFACE.len() || !PREFACE.starts_with(&seen[..count]) {
+            return Ok(seen[..count] == *PREFACE);
+        }
+        // What is there is told of again at once, so that readiness does not say when there is more.
+        sleep(REST).await;
     }
 }
 
