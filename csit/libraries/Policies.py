@@ -115,7 +115,7 @@ class Policies:
             if not wrong:
                 return round(time.monotonic() - began, 3)
             if time.monotonic() - began > float(patience):
-                raise AssertionError(f"{len(wrong)} cells are wrong: {'; '.join(wrong[:8])}; policies {self.policies}")
+                raise AssertionError(f"{len(wrong)} cells are wrong: {'; '.join(wrong[:8])}; labels {self.labels}; policies {self.policies}")
 
     def cells(self):
         pods = [name for name in self.coeus.pods if name in self.labels]
