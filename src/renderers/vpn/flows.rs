@@ -23,7 +23,9 @@ use crate::pipeline::{
 /// ARP, also for the gateway: beats [`GATEWAY_MAC`].
 const ARP: u16 = 100;
 /// What no route leads to, where it may go outside: below every route, the default route too.
-pub(super) const OUTSIDE: u16 = 9;
+pub(super) const OUTSIDE: u16 = 8;
+/// The same of a pod with an address there: beats [`OUTSIDE`].
+pub(super) const OWN_OUTSIDE: u16 = 9;
 /// What came out of a switch and back into it by the node: beats every route.
 pub(super) const HAIRPIN: u16 = 80;
 /// What belongs to a service, whatever MAC it is for.

@@ -69,7 +69,7 @@ pub(super) fn neighbour(id: &Text, address: Ipv4Addr, model: &Model, out: &mut R
 /// What no route of its VPN leads to, from a pod that has an address outside. Not what came through a tunnel.
 fn out_of_pod(floating: &Floating, owner: &Owned) -> Flow {
     Flow::table(FIB)
-        .priority(flows::OUTSIDE)
+        .priority(flows::OWN_OUTSIDE)
         .matching([vpn_id(floating.vpn), split_horizon(false)])
         .matching(ipv4_src(floating.internal))
         .goto(PSNAT)
