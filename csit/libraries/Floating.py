@@ -72,6 +72,14 @@ class Floating:
             service["endpoints"] = uids
         return {"service:services": [service]}
 
+    @keyword
+    def shared_body(self, node, source):
+        """The pods of a node share an address of the external network."""
+        entry = {"address": self.coeus.node(node).local_ip, "source-address": source}
+        return {"coeus-north-south:source-nat": {
+            "mode": "external-network", "external-network": NETWORK, "node": [entry],
+        }}
+
     # -- hosts outside
 
     @keyword

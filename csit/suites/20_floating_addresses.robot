@@ -12,6 +12,7 @@ ${INFO}             ${CONFIG}/odl-nat:floating-ip-info
 ${ROUTERS}          ${INFO}/router-ports
 ${SERVICES}         ${CONFIG}/service:service-information/services
 ${ADDRESSES}        ${OPERATIONAL}/coeus-external:floating-addresses
+${SOURCE NAT}       ${CONFIG}/coeus-north-south:source-nat
 ${SERVICE}          eeaffffb-0000-4000-8000-8af8bfaacdd9
 
 *** Test Cases ***
@@ -130,6 +131,26 @@ A Pod That Goes Takes Its Entry Along
     Resource Should Not Say    ${INFO}    203.0.113.12
     Wait Until Keyword Succeeds    10 s    300 ms    Host Should Not Reach    host    203.0.113.12
     DELETE On Session    coeus    ${SERVICES}/${SERVICE}    expected_status=200
+
+Pods Without An Address Share That Of Their Node
+    ${body}=    Shared Body    2    203.0.113.15
+    PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=201
+    FOR    ${pod}    IN    blue:p2    red:r2
+        Ping Should Pass    ${pod}    203.0.113.9
+        ${seen}=    Source Seen By    host    ${pod}    203.0.113.9
+        Should Be Equal    ${seen}    203.0.113.15
+        ${bytes}=    Bytes To Host    ${pod}    gateway    198.51.100.2
+        Should Be Equal As Integers    ${bytes}    1048576
+    END
+    ${answers}=    Who Answers    host    203.0.113.15
+    Should Be Equal As Integers    ${answers}    1
+    Host Should Not Reach    host    203.0.113.15
+    Ping Should Fail    blue:p2    10.11.2.20
+
+And Have None When That Ends
+    ${body}=    Evaluate    {"coeus-north-south:source-nat": {"mode": "none"}}
+    PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=200
+    Wait Until Keyword Succeeds    10 s    300 ms    Ping Should Fail    blue:p2    203.0.113.9
 
 A Restart Sends Nothing
     Put Floating    r2    203.0.113.8    red:r2    10.11.2.20

@@ -44,7 +44,7 @@ pub use claims::{Claim, Claimant};
 pub use conflict::{Claimer, Conflict};
 pub use external::{
     Exposed, ExternalNetwork, FaultPlace, Floating, FloatingFault, FloatingReason, FloatingRouter, Mapping,
-    external_vpn_key, floating_mac,
+    Outlet, external_vpn_key, floating_mac,
 };
 pub use ids::{Allocator, FIRST_VPN_ID, IdKey, POOL_VNIS, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
 pub use interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
@@ -67,7 +67,7 @@ pub use services::{
     EndpointPort, SERVICE_ANSWERS, SERVICE_REQUESTS, ServedPort, Service, ServiceEndpoints, ServiceFault,
     ServicePool, ServicePort, ServiceSubject, Target,
 };
-pub use source_nat::SourceNat;
+pub use source_nat::{Source, SourceNat};
 pub use spans::{
     CHUNK_BITS, Chunk, Elan, NodePort, SHARES, Switch, TunnelKind, TunnelPort, Vpn, gateway_mac, share_of,
 };

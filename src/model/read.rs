@@ -141,6 +141,7 @@ impl Reader {
             FaultPlace::Network(id) => (names.external_networks, names.networks, id),
             FaultPlace::Router(id) => (names.floating_ip_info, names.router_ports, id),
             FaultPlace::Service(uid) => return self.service_path(&ServiceSubject::Service(uid.clone())),
+            FaultPlace::SourceNat => return DataPath::root().child(self.names.source_nat.source_nat),
         };
         DataPath::root().child(top).entry(list, text_key(key))
     }

@@ -5,21 +5,34 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use super::apply::{Model, Work};
+use super::external::Outlet;
 use super::read::entries;
 use crate::datastore::Snapshot;
 use crate::net::Dpid;
 use crate::schema::{Fields, Schema, SchemaId, Text, Value};
 
-/// `mode`: node.
+/// `mode`.
 const NODE: i32 = 1;
+const EXTERNAL_NETWORK: i32 = 2;
 /// Source address where none is configured: the node itself translates once more.
 const DEFAULT_SOURCE: Ipv4Addr = Ipv4Addr::new(169, 254, 77, 1);
 
 /// Source address translation at the node. That it is there means that it is on.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct SourceNat {
+    /// The external network that packets leave to; `None`: the node forwards them.
+    pub network: Option<Text>,
     /// Source addresses by an address of the node.
     pub sources: BTreeMap<IpAddr, Ipv4Addr>,
+}
+
+/// How pods of a switch get outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// With this address, by their node.
+    Node(Ipv4Addr),
+    /// With an address of an external network, straight there.
+    Outside(Outlet),
 }
 
 /// Each field is the node of that name.
@@ -27,6 +40,7 @@ pub struct SourceNat {
 pub struct SourceNatNames {
     pub source_nat: SchemaId,
     mode: SchemaId,
+    external_network: SchemaId,
     node: SchemaId,
     source_address: SchemaId,
 }
@@ -39,6 +53,7 @@ impl SourceNatNames {
         SourceNatNames {
             source_nat: id(""),
             mode: id("/mode"),
+            external_network: id("/external-network"),
             node: id("/node"),
             source_address: id("/node/source-address"),
         }
@@ -47,11 +62,19 @@ impl SourceNatNames {
     /// What is configured; `None`: nothing is translated.
     pub fn read(&self, snapshot: &Snapshot) -> Option<SourceNat> {
         let fields = snapshot.config.input.container(self.source_nat)?;
-        (fields.leaf(self.mode) == Some(&Value::Enum(NODE))).then(|| {
+        let network = match fields.leaf(self.mode) {
+            Some(Value::Enum(NODE)) => Some(None),
+            // Without a name it is none that exists, and says so.
+            Some(Value::Enum(EXTERNAL_NETWORK)) => {
+                Some(Some(fields.shared_text(self.external_network).cloned().unwrap_or_default()))
+            }
+            _ => None,
+        };
+        network.map(|network| {
             let source = |(address, node): (Text, &Arc<Fields>)| {
                 Some((address.parse().ok()?, node.text(self.source_address)?.parse().ok()?))
             };
-            SourceNat { sources: entries(fields, self.node).filter_map(source).collect() }
+            SourceNat { network, sources: entries(fields, self.node).filter_map(source).collect() }
         })
     }
 }
@@ -59,15 +82,37 @@ impl SourceNatNames {
 impl Model {
     pub(super) fn put_source_nat(&mut self, row: Option<SourceNat>, work: &mut Work) {
         if self.source_nat != row {
+            work.dirty_floating.extend(self.shared_addresses());
             self.source_nat = row;
+            work.dirty_floating.extend(self.shared_addresses());
             work.touched.node_sides.extend(self.switches.keys());
         }
     }
 
-    /// The address that pods of a switch have outside. `None`: they do not get there.
-    pub fn source_nat(&self, dpid: Dpid) -> Option<Ipv4Addr> {
-        let (nat, _) = self.source_nat.as_ref().zip(self.node_port(dpid))?;
-        let own = self.node_side.addresses_of(dpid).find_map(|address| nat.sources.get(&address));
-        Some(own.copied().unwrap_or(DEFAULT_SOURCE))
+    /// How pods of a switch get outside. `None`: they do not get there.
+    pub fn source_nat(&self, dpid: Dpid) -> Option<Source> {
+        let nat = self.source_nat.as_ref()?;
+        let own = self.node_side.addresses_of(dpid).find_map(|address| nat.sources.get(&address)).copied();
+        if nat.network.is_some() {
+            let outlet = self.outside(own?)?.ok()?;
+            return (outlet.dpid == dpid && self.floating(outlet.external).is_none())
+                .then_some(Source::Outside(outlet));
+        }
+        self.node_port(dpid)?;
+        Some(Source::Node(own.unwrap_or(DEFAULT_SOURCE)))
+    }
+
+    /// Addresses of external networks that the pods of a node share.
+    pub(super) fn shared_addresses(&self) -> impl Iterator<Item = Ipv4Addr> + use<'_> {
+        let outside = self.source_nat.iter().filter(|nat| nat.network.is_some());
+        outside.flat_map(|nat| nat.sources.values().copied())
+    }
+
+    /// The network that a shared address is of, and the switch of its node: of two nodes with one address the first.
+    pub(super) fn shared_at(&self, address: Ipv4Addr) -> Option<(&Text, Option<Dpid>)> {
+        let nat = self.source_nat.as_ref()?;
+        let mut nodes = nat.sources.iter().filter(|(_, source)| **source == address);
+        let (node, _) = nodes.next()?;
+        Some((nat.network.as_ref()?, self.switches_of_node_address(*node).next()))
     }
 }

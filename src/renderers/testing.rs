@@ -300,7 +300,13 @@ pub fn node_port(node: u64, ofport: u32) -> Row {
 /// Source NAT at the nodes, these with source addresses of their own.
 pub fn translated(sources: &[(u64, &str)]) -> Row {
     let source = |(node, source): &(u64, &str)| (IpAddr::V4(host(*node)), source.parse().unwrap());
-    Row::SourceNat(Some(SourceNat { sources: sources.iter().map(source).collect() }))
+    Row::SourceNat(Some(SourceNat { network: None, sources: sources.iter().map(source).collect() }))
+}
+
+/// The same by an external network.
+pub fn translated_by(network: &str, sources: &[(u64, &str)]) -> Row {
+    let Row::SourceNat(Some(row)) = translated(sources) else { unreachable!() };
+    Row::SourceNat(Some(SourceNat { network: Some(network.into()), ..row }))
 }
 
 /// An external network on the physical network `physnet`: 203.0.113.0/24 with gateway .1, .5 to .20 granted.

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 
 use super::super::apply::Model;
 use super::super::rows::{NetworkType, Row, usable_v4};
+use super::super::source_nat::SourceNat;
 use super::{Exposed, ExternalNetwork, FloatingRouter, Mapping};
 use crate::schema::Text;
 
@@ -24,6 +25,7 @@ pub enum FaultPlace {
     Network(Text),
     Router(Text),
     Service(Text),
+    SourceNat,
 }
 
 /// The rows of a commit, where they differ from the model.
@@ -32,6 +34,7 @@ struct Coming<'a> {
     networks: BTreeMap<&'a Text, Option<&'a ExternalNetwork>>,
     routers: BTreeMap<&'a Text, Option<&'a FloatingRouter>>,
     services: BTreeMap<&'a Text, Option<&'a Exposed>>,
+    source_nat: Option<Option<&'a SourceNat>>,
 }
 
 impl Model {
@@ -45,6 +48,7 @@ impl Model {
             match row {
                 Row::ExternalNetwork(id, row) => drop(coming.networks.insert(id, row.as_ref())),
                 Row::FloatingRouter(id, row) => drop(coming.routers.insert(id, row.as_ref())),
+                Row::SourceNat(row) => coming.source_nat = Some(row.as_ref()),
                 Row::Exposed(uid, row) => drop(coming.services.insert(uid, row.as_ref())),
                 _ => {}
             }
@@ -57,6 +61,40 @@ impl Model {
         }
         for (uid, row) in &coming.services {
             row.map_or(Ok(()), |row| self.check_exposed(uid, row, &coming))?;
+        }
+        coming.source_nat.flatten().map_or(Ok(()), |row| self.check_shared(row, &coming))
+    }
+
+    /// Addresses that the pods of a node share are granted, and each is one node's.
+    fn check_shared(&self, row: &SourceNat, coming: &Coming<'_>) -> Result<(), FloatingFault> {
+        let Some(network) = &row.network else { return Ok(()) };
+        let fault = |in_use, what: String| {
+            Err(FloatingFault { at: FaultPlace::SourceNat, in_use, message: format!("source-nat: {what}") })
+        };
+        let Some((_, granting)) = self.coming_networks(coming).find(|(id, _)| *id == network) else {
+            let next = "write it to /odl-nat:external-networks first, and name it in external-network";
+            return fault(false, format!("external network {network:?} does not exist; {next}"));
+        };
+        for (node, source) in &row.sources {
+            if !granting.grants(*source) {
+                let next = "have it granted (coeus-external:granted), or choose one that is";
+                return fault(
+                    false,
+                    format!(
+                        "source-address {source} of node {node} is outside the granted ranges of network {network}; {next}"
+                    ),
+                );
+            }
+            let other = row.sources.iter().find(|(other, address)| *address == source && *other != node);
+            let other = other.map(|(other, _)| format!("node {other}"));
+            let beside = || self.owner_beside(*source, &FaultPlace::SourceNat, coming);
+            if let Some(owner) = other.or_else(beside) {
+                let next = "choose another one";
+                return fault(
+                    true,
+                    format!("source-address {source} of node {node} is that of {owner}; {next}"),
+                );
+            }
         }
         Ok(())
     }
@@ -226,7 +264,14 @@ impl Model {
             let (uid, row) = services.find(|(_, row)| row.addresses.contains(&address))?;
             Some(format!("service {uid} ({})", called(row)))
         };
-        of_router.or_else(service)
+        let known = self.source_nat.as_ref();
+        let nat = coming.source_nat.unwrap_or(known).filter(|nat| nat.network.is_some());
+        let shared = || {
+            let mut nodes = nat.filter(|_| *this != FaultPlace::SourceNat)?.sources.iter();
+            let (node, _) = nodes.find(|(_, source)| **source == address)?;
+            Some(format!("the pods of node {node} (source-nat)"))
+        };
+        of_router.or_else(service).or_else(shared)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::schema::Text;
 /// An address outside and where it leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Floating {
-    pub external: Ipv4Addr,
+    pub outlet: Outlet,
     pub internal: Ipv4Addr,
     pub interface: InterfaceId,
     /// The name of the interface.
@@ -23,6 +23,13 @@ pub struct Floating {
     /// The VPN of the interface.
     pub vpn: VpnId,
     pub attachment: Attachment,
+}
+
+/// An address of an external network on the switch that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outlet {
+    pub external: Ipv4Addr,
+    pub dpid: Dpid,
     pub network: Text,
     /// The VPN that stands for the network.
     pub outside: VpnId,
@@ -48,6 +55,8 @@ pub enum FloatingReason {
         "interface {0} is on a physical network itself: its answers would not come by the switch's router"
     )]
     Physical(Text),
+    #[error("the node whose pods share it has no switch here")]
+    NoSwitch,
     #[error("pool of VPN ids is used up")]
     NoVpn,
     #[error("external network {network}: {reason}")]
@@ -61,13 +70,9 @@ pub fn floating_mac(address: Ipv4Addr) -> MacAddr {
     MacAddr([0x02, 0xc0, a, b, c, d])
 }
 
-impl Floating {
+impl Outlet {
     pub fn mac(&self) -> MacAddr {
         floating_mac(self.external)
-    }
-
-    pub(super) fn place(&self) -> Place {
-        Place { interface: self.interface.clone(), network: self.network.clone(), dpid: self.attachment.dpid }
     }
 }
 
@@ -76,6 +81,38 @@ impl Model {
     pub fn floating(&self, address: Ipv4Addr) -> Option<Result<Floating, FloatingReason>> {
         let wish = self.external.wishes.get(&address)?.first()?;
         Some(self.resolve_floating(address, wish))
+    }
+
+    /// The switch that has an address of an external network: that of its pod, or of the node whose pods share it.
+    pub fn outside(&self, address: Ipv4Addr) -> Option<Result<Outlet, FloatingReason>> {
+        match self.floating(address) {
+            Some(floating) => Some(floating.map(|floating| floating.outlet)),
+            None => {
+                let (network, dpid) = self.shared_at(address)?;
+                let dpid = dpid.ok_or(FloatingReason::NoSwitch);
+                Some(dpid.and_then(|dpid| self.outlet(address, network, dpid)))
+            }
+        }
+    }
+
+    pub(super) fn outlet_place(&self, address: Ipv4Addr) -> Option<Place> {
+        let outlet = self.outside(address)?.ok()?;
+        let interface = self.floating(address).and_then(Result::ok).map(|floating| floating.interface);
+        Some(Place { interface, network: outlet.network, dpid: outlet.dpid })
+    }
+
+    /// An address of a network on a switch, if all is there that it needs.
+    fn outlet(&self, external: Ipv4Addr, network: &Text, dpid: Dpid) -> Result<Outlet, FloatingReason> {
+        let row = self.external.networks.get(network);
+        let row = row.ok_or_else(|| FloatingReason::NoNetwork(network.clone()))?;
+        if !row.grants(external) {
+            return Err(FloatingReason::UngrantedBy(network.clone()));
+        }
+        let outside = *self.external.vpns.get(network).ok_or(FloatingReason::NoVpn)?;
+        let uplink = self.external_uplink(row, dpid);
+        let uplink =
+            uplink.map_err(|reason| FloatingReason::NoUplink { network: network.clone(), reason })?;
+        Ok(Outlet { external, dpid, network: network.clone(), outside, uplink })
     }
 
     /// Who asks for an address first: the port and its address.
@@ -119,21 +156,15 @@ impl Model {
             return Err(FloatingReason::Physical(port));
         }
         let vpn = self.vpn_of(identity).and_then(|vpn| vpn.id).ok_or(FloatingReason::NoVpn)?;
-        let outside = *self.external.vpns.get(&network).ok_or(FloatingReason::NoVpn)?;
-        let uplink = self.external_uplink(row, attachment.dpid);
-        let uplink =
-            uplink.map_err(|reason| FloatingReason::NoUplink { network: network.clone(), reason })?;
+        let outlet = self.outlet(external, &network, attachment.dpid)?;
         Ok(Floating {
-            external,
+            outlet,
             internal: wish.internal,
             interface: interface.id.clone(),
             port,
             lport,
             vpn,
             attachment: attachment.clone(),
-            network,
-            outside,
-            uplink,
         })
     }
 

@@ -13,7 +13,7 @@ mod rows;
 mod services;
 
 pub use check::{FaultPlace, FloatingFault};
-pub use floating::{Floating, FloatingReason, floating_mac};
+pub use floating::{Floating, FloatingReason, Outlet, floating_mac};
 pub use rows::{Exposed, ExternalNames, ExternalNetwork, FloatingRouter, Mapping, neighbour_key};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,7 +66,8 @@ pub(super) struct Wish {
 /// Where an address is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    pub interface: InterfaceId,
+    /// `None`: the pods of a node share it.
+    pub interface: Option<InterfaceId>,
     pub network: Text,
     pub dpid: Dpid,
 }
@@ -138,6 +139,7 @@ impl Model {
     /// A network looks different: so may all that is in it, or might be.
     fn touch_external(&self, id: &Text, work: &mut Work) {
         work.dirty_floating.extend(self.external.wishes.keys());
+        work.dirty_floating.extend(self.shared_addresses());
         self.touch_neighbours(id, work);
         let spans = self.external.spans.keys().filter(|(network, _)| network == id);
         work.touched.external.extend(spans.cloned());
@@ -202,19 +204,28 @@ impl Model {
                 dirty.extend(at_port.into_iter().flatten());
             }
         }
+        if !work.touched.switches.is_empty() || !work.touched.node_sides.is_empty() {
+            dirty.extend(self.shared_addresses());
+        }
         for address in dirty {
-            let after = self.floating(address).and_then(Result::ok).map(|floating| floating.place());
+            let after = self.outlet_place(address);
             let before = replace(&mut self.external.placed, &address, after.clone());
             work.touched.floating.insert(address);
+            let shared = [&before, &after].into_iter().flatten().filter(|place| place.interface.is_none());
+            work.touched.node_sides.extend(shared.map(|place| place.dpid));
             if before == after {
                 continue;
             }
             if let Some(Place { interface, network, dpid }) = before {
-                remove_from(&mut self.external.placed_at, &interface, &address);
+                if let Some(interface) = interface {
+                    remove_from(&mut self.external.placed_at, &interface, &address);
+                }
                 self.leave_span((network, dpid), address, work);
             }
             if let Some(Place { interface, network, dpid }) = after {
-                self.external.placed_at.entry(interface).or_default().insert(address);
+                if let Some(interface) = interface {
+                    self.external.placed_at.entry(interface).or_default().insert(address);
+                }
                 self.enter_span((network, dpid), address, work);
             }
         }

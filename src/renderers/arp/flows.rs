@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use ipnetwork::Ipv4Network;
 
 use super::super::recipes::{NEIGHBOUR, through_uplink};
-use crate::model::Floating;
+use crate::model::Outlet;
 use crate::net::{ElanTag, LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{answer_arp, answer_arp_for_any, egress_to_sender, resubmit};
 use crate::pipeline::matches::{
@@ -119,7 +119,7 @@ const MESSAGE: u16 = 64;
 
 /// On an external network: the switch answers for a floating address. Who asks, and who answers it, is told to the
 /// controller, which asks for neighbours in its name.
-pub(super) fn floating(floating: &Floating, owner: &Owned) -> [Flow; 2] {
+pub(super) fn floating(floating: &Outlet, owner: &Owned) -> [Flow; 2] {
     let meter = floating.uplink.lport.0;
     let about = || {
         let draft = Flow::table(ARP_RESPONDER).priority(ROUTED).tagged(tag(floating.external));

@@ -59,9 +59,9 @@ impl Renderer for Arp {
                 }
             }
             Key::Floating(address) => {
-                let Some(Ok(floating)) = model.floating(*address) else { return };
+                let Some(Ok(floating)) = model.outside(*address) else { return };
                 for flow in flows::floating(&floating, &floating_owner(*address)) {
-                    out.flow(floating.attachment.dpid, flow);
+                    out.flow(floating.dpid, flow);
                 }
             }
             Key::Endpoint(IpAddr::V4(address)) => {

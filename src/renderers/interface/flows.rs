@@ -1,6 +1,6 @@
 //! Tables 0, 17 and 220.
 
-use crate::model::{Floating, Identity, Interface, Model, NODE_VPN, Uplink};
+use crate::model::{Identity, Interface, Model, NODE_VPN, Outlet, Uplink};
 use crate::net::{ElanTag, LportTag, OfPort, VpnId};
 use crate::pipeline::actions::{load_egress_zone, output, pop_vlan};
 use crate::pipeline::matches::{
@@ -165,7 +165,7 @@ pub(super) fn outside_punts(port: LportTag, owner: &Owned) -> Meter {
 }
 
 /// What comes in for a floating address, by its MAC address, and ARP about it. Whose VLAN it is besides does not matter.
-pub(super) fn for_floating(floating: &Floating, owner: &Owned) -> [Flow; 2] {
+pub(super) fn for_floating(floating: &Outlet, owner: &Owned) -> [Flow; 2] {
     let Uplink { lport, ofport, vlan: id } = floating.uplink;
     let draft = |priority| {
         let draft = Flow::table(LPORT_INGRESS).priority(priority).matching([in_port(ofport)]);

@@ -93,8 +93,8 @@ impl Renderer for Interfaces {
                 }
             }
             Key::Floating(address) => {
-                let Some(Ok(floating)) = model.floating(*address) else { return };
-                let dpid = floating.attachment.dpid;
+                let Some(Ok(floating)) = model.outside(*address) else { return };
+                let dpid = floating.dpid;
                 for flow in flows::for_floating(&floating, &super::recipes::floating_owner(*address)) {
                     out.flow(dpid, flow);
                 }

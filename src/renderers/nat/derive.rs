@@ -50,20 +50,19 @@ impl FloatingStates {
     }
 
     fn address(&self, address: Ipv4Addr, model: &Model, out: &mut Rendered) {
-        let Some((found, (port, internal))) = model.floating(address).zip(model.floating_wish(address))
-        else {
-            return;
-        };
+        let Some(found) = model.outside(address) else { return };
         let (path, build) = self.address.entry([Value::text(address.to_string())]);
+        // What the pods of a node share is no interface's.
+        let wish = model.floating_wish(address);
         let build = build
-            .leaf(self.port, Value::Text(port.clone()))
-            .leaf(self.internal, Value::text(internal.to_string()));
+            .leaf_if(self.port, wish.map(|(port, _)| Value::Text(port.clone())))
+            .leaf_if(self.internal, wish.map(|(_, internal)| Value::text(internal.to_string())));
         let build = match found {
             Ok(floating) => build
                 .leaf(self.state, Value::Enum(DESIRED))
                 .leaf(self.network, Value::Text(floating.network.clone()))
                 .leaf(self.mac, Value::text(floating.mac().to_string()))
-                .leaf(self.switch, Value::text(floating.attachment.dpid.to_string()))
+                .leaf(self.switch, Value::text(floating.dpid.to_string()))
                 .leaf(self.vpn_id, Value::Uint(floating.outside.0.into()))
                 .leaf(self.lport_tag, Value::Uint(floating.uplink.lport.0.into()))
                 .leaf_if(self.vlan_id, floating.uplink.vlan.map(|id| Value::Uint(id.into()))),

@@ -1,11 +1,11 @@
 //! Tables 25, 27 and 26, 28: an address outside and that of its pod, one for one and without any state.
 
 use super::super::recipes::floating_owner;
-use crate::model::Floating;
+use crate::model::{Floating, Outlet};
 use crate::net::ElanTag;
 use crate::pipeline::actions::{clear_in_port, resubmit, set_eth_src, set_ipv4_dst, set_ipv4_src};
 use crate::pipeline::matches::{ip_host, ipv4_src, vpn_id};
-use crate::pipeline::{DNAT, FIB, Flow, Metadata, PDNAT, PSNAT, SNAT};
+use crate::pipeline::{DNAT, FIB, Flow, INBOUND_NAPT, Metadata, PDNAT, PSNAT, SNAT};
 
 /// The only flows of their tables beside the misses, but in table 26. Source: netvirt.
 const TRANSLATED: u16 = 10;
@@ -16,13 +16,13 @@ const NO_ELAN: ElanTag = ElanTag(0);
 
 /// In and out.
 pub(super) fn flows(floating: &Floating) -> [Flow; 4] {
-    let owner = floating_owner(floating.external);
+    let owner = floating_owner(floating.outlet.external);
     // Marked as what came from a tunnel is: it is for a pod of this switch, and for no other.
     let pods = Metadata::new().elan(NO_ELAN).vpn(floating.vpn).split_horizon(true);
     let to_pod = Flow::table(PDNAT)
         .priority(TRANSLATED)
-        .matching([vpn_id(floating.outside)])
-        .matching(ip_host(floating.external.into()))
+        .matching([vpn_id(floating.outlet.outside)])
+        .matching(ip_host(floating.outlet.external.into()))
         .then([set_ipv4_dst(floating.internal)])
         .write_metadata(pods)
         .goto(DNAT);
@@ -35,13 +35,23 @@ pub(super) fn flows(floating: &Floating) -> [Flow; 4] {
         .priority(OWN)
         .matching([vpn_id(floating.vpn)])
         .matching(ipv4_src(floating.internal))
-        .then([set_ipv4_src(floating.external)])
-        .write_metadata(Metadata::new().vpn(floating.outside))
+        .then([set_ipv4_src(floating.outlet.external)])
+        .write_metadata(Metadata::new().vpn(floating.outlet.outside))
         .goto(SNAT);
     let outside = Flow::table(SNAT)
         .priority(TRANSLATED)
-        .matching([vpn_id(floating.outside)])
-        .matching(ipv4_src(floating.external))
-        .then([set_eth_src(floating.mac()), resubmit(FIB)]);
+        .matching([vpn_id(floating.outlet.outside)])
+        .matching(ipv4_src(floating.outlet.external))
+        .then([set_eth_src(floating.outlet.mac()), resubmit(FIB)]);
     [to_pod, routed, from_pod, outside].map(|draft| draft.owned_by(&owner))
+}
+
+/// What comes in for an address that the pods of a node share: whose it is, connections tell.
+pub(super) fn shared(outlet: &Outlet) -> Flow {
+    Flow::table(PDNAT)
+        .priority(TRANSLATED)
+        .matching([vpn_id(outlet.outside)])
+        .matching(ip_host(outlet.external.into()))
+        .goto(INBOUND_NAPT)
+        .owned_by(&floating_owner(outlet.external))
 }

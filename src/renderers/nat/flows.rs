@@ -2,14 +2,15 @@
 
 use std::net::Ipv4Addr;
 
-use crate::model::{NODE_VPN, gateway_mac};
+use crate::model::{NODE_VPN, Outlet, gateway_mac};
 use crate::net::{LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{
     clear_in_port, egress_to, load_metadata, resubmit, set_eth_dst, set_eth_src, track, translate_source,
 };
 use crate::pipeline::matches::{ct_known, ct_new, ipv4, ipv4_src, vpn_id};
 use crate::pipeline::{
-    EGRESS_DISPATCHER, FIB, Flow, INBOUND_NAPT, Metadata, NAPT_TO_FIB, OUTBOUND_NAPT, Owner, PSNAT, owners,
+    Action, EGRESS_DISPATCHER, FIB, Flow, INBOUND_NAPT, Metadata, NAPT_TO_FIB, OUTBOUND_NAPT, Owner, PSNAT,
+    owners,
 };
 
 /// The only flows of tables 26 and 44 beside their misses. Source: netvirt.
@@ -37,23 +38,44 @@ pub(super) fn of_pod(vpn: VpnId, source: Ipv4Addr, owner: &Owned) -> Flow {
         .owned_by(owner)
 }
 
-/// What all pods of a switch share.
+/// What all pods of a switch share: by its node.
 pub(super) fn of_switch(source: Ipv4Addr, lport: LportTag, node: MacAddr, owner: &Owned) -> Vec<Flow> {
+    let out = vec![set_eth_src(gateway_mac(NODE_VPN)), set_eth_dst(node), egress_to(lport)];
+    let out = out.into_iter().chain([resubmit(EGRESS_DISPATCHER)]).collect();
+    let back = Metadata::new().split_horizon(true);
+    translated(source, NODE_VPN, back, out, owner)
+}
+
+/// The same by an external network: its VPN leads on, and answers go to pods by that of nodes.
+pub(super) fn by_network(outlet: &Outlet, owner: &Owned) -> Vec<Flow> {
+    let mut out = load_metadata(Metadata::new().vpn(outlet.outside));
+    out.extend([set_eth_src(outlet.mac()), resubmit(FIB)]);
+    let back = Metadata::new().vpn(NODE_VPN).split_horizon(true);
+    translated(outlet.external, outlet.outside, back, out, owner)
+}
+
+/// Out with this address, and what comes back in this VPN, marked so; in it nobody comes unasked.
+fn translated(
+    source: Ipv4Addr,
+    outside: VpnId,
+    marked: Metadata,
+    out: Vec<Action>,
+    owner: &Owned,
+) -> Vec<Flow> {
     let back = Flow::table(INBOUND_NAPT).priority(TRANSLATED).matching([ipv4()]);
     let mut flows = vec![back.then([track(ZONE, NAPT_TO_FIB)]).owned_by(owner)];
     for known in ct_known() {
         let out = Flow::table(OUTBOUND_NAPT).priority(KNOWN).matching([ipv4(), known]);
         flows.push(out.goto(NAPT_TO_FIB).owned_by(owner));
         // Marked as what came from a tunnel is, so that it never comes here again.
-        let back = Flow::table(NAPT_TO_FIB).priority(BACK).matching([vpn_id(NODE_VPN), ipv4(), known]);
-        let back = back.then(load_metadata(Metadata::new().split_horizon(true)));
+        let back = Flow::table(NAPT_TO_FIB).priority(BACK).matching([vpn_id(outside), ipv4(), known]);
+        let back = back.then(load_metadata(marked));
         flows.push(back.then([clear_in_port(), resubmit(FIB)]).owned_by(owner));
     }
     let new = Flow::table(OUTBOUND_NAPT).priority(NEW).matching([ipv4(), ct_new()]);
     flows.push(new.then([translate_source(ZONE, source, NAPT_TO_FIB)]).owned_by(owner));
-    flows.push(Flow::table(NAPT_TO_FIB).priority(UNASKED).matching([vpn_id(NODE_VPN)]).owned_by(owner));
-    let out = Flow::table(NAPT_TO_FIB).priority(OUT).matching([ipv4()]);
-    let out = out.then([set_eth_src(gateway_mac(NODE_VPN)), set_eth_dst(node), egress_to(lport)]);
-    flows.push(out.then([resubmit(EGRESS_DISPATCHER)]).owned_by(owner));
+    flows.push(Flow::table(NAPT_TO_FIB).priority(UNASKED).matching([vpn_id(outside)]).owned_by(owner));
+    let leaves = Flow::table(NAPT_TO_FIB).priority(OUT).matching([ipv4()]).then(out);
+    flows.push(leaves.owned_by(owner));
     flows
 }

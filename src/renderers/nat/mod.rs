@@ -22,7 +22,7 @@ use std::net::IpAddr;
 
 use super::key::{floating_touched, nodes_touched, touched_interfaces};
 use super::{Key, Rendered, Renderer};
-use crate::model::{InterfaceId, Model, Touched};
+use crate::model::{InterfaceId, Model, Source, Touched};
 use crate::pipeline::Owner;
 
 /// The feature.
@@ -46,18 +46,23 @@ impl Renderer for Nat {
         match key {
             Key::Interface(id) => interface(id, model, out),
             Key::Switch(dpid) => {
-                let Some((source, (lport, port))) = model.source_nat(*dpid).zip(model.node_port(*dpid))
-                else {
-                    return;
+                let owner = Owner::new("source nat");
+                let flows = match (model.source_nat(*dpid), model.node_port(*dpid)) {
+                    (Some(Source::Outside(outlet)), _) => flows::by_network(&outlet, &owner),
+                    (Some(Source::Node(source)), Some((lport, port))) => {
+                        flows::of_switch(source, lport, port.mac, &owner)
+                    }
+                    _ => return,
                 };
-                for flow in flows::of_switch(source, lport, port.mac, &Owner::new("source nat")) {
-                    out.flow(*dpid, flow);
-                }
+                flows.into_iter().for_each(|flow| out.flow(*dpid, flow));
             }
             Key::Floating(address) => {
-                let Some(Ok(found)) = model.floating(*address) else { return };
-                for flow in floating::flows(&found) {
-                    out.flow(found.attachment.dpid, flow);
+                let Some(Ok(outlet)) = model.outside(*address) else { return };
+                match model.floating(*address) {
+                    Some(Ok(found)) => {
+                        floating::flows(&found).into_iter().for_each(|flow| out.flow(outlet.dpid, flow));
+                    }
+                    _ => out.flow(outlet.dpid, floating::shared(&outlet)),
                 }
             }
             _ => {}

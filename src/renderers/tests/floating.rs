@@ -272,3 +272,43 @@ fn a_flow_of_a_floating_address_is_explained() {
         world.tables(1, "nat").flows.iter().map(|flow| flow.owner.to_string()).collect();
     assert_eq!(owners, ["nat floating 203.0.113.7"; 4]);
 }
+
+/// Source NAT by an external network: pods without an address there share that of their node.
+#[test]
+fn pods_of_a_node_share_an_address_outside() {
+    let Some(ovs) = Ovs::start() else { return };
+    let mut world = two_floating().with([pod("p4", "red", 1, Some("10.11.1.20")), port(1, "red:p4", 12)]);
+    let before = [world.tables(1, ""), world.tables(2, "")];
+    world.put([translated_by(NET, &[(1, "203.0.113.15")])]);
+    assert!(
+        state(&world, "203.0.113.15").contains(r#""state":"desired""#),
+        "{}",
+        state(&world, "203.0.113.15")
+    );
+    ovs.bridge("br1", &world.tables(1, ""));
+    let up = "in_port=12,tcp,dl_src=0a:00:00:01:00:0c,dl_dst=02:c0:e5:01:86:a1,nw_src=10.11.1.20,nw_dst=198.51.100.2,nw_ttl=2,tp_src=1,tp_dst=80";
+    ovs.trace("br1", up)
+        .goes_to([2])
+        .says("ct(commit,zone=65520,nat(src=203.0.113.15)")
+        .says("set_field:02:c0:cb:00:71:0f->eth_src")
+        .says("set_field:0e:00:00:00:00:01->eth_dst");
+    // A pod with an address of its own keeps that; nobody comes in unasked; the node answers for its address.
+    ovs.trace("br1", &out_to("198.51.100.2")).goes_to([2]).says("set_field:203.0.113.7->ip_src");
+    let down = in_from("198.51.100.2", "203.0.113.15", "02:c0:cb:00:71:0f");
+    ovs.trace("br1", &down).goes_to([]).says("ct(zone=65520,nat)");
+    ovs.trace("br1", "in_port=2,arp,arp_op=1,dl_src=0e:00:00:00:00:09,dl_dst=ff:ff:ff:ff:ff:ff,arp_sha=0e:00:00:00:00:09,arp_spa=203.0.113.9,arp_tpa=203.0.113.15")
+        .goes_to([2]);
+    assert!(world.tables(2, "") == before[1], "a node without an entry");
+    // Two that want one address.
+    let message = |rows: &[Row]| refused(&world, rows);
+    let (in_use, words) = message(&[translated_by(NET, &[(1, "203.0.113.7")])]);
+    assert!(in_use && words.contains("blue:p1") && words.contains("192.168.56.11"), "{words}");
+    let (in_use, words) = message(&[translated_by(NET, &[(1, "203.0.113.30")])]);
+    assert!(!in_use && words.contains("203.0.113.30") && words.contains(NET), "{words}");
+    let (in_use, words) = message(&[translated_by("none", &[])]);
+    assert!(!in_use && words.contains("does not exist"), "{words}");
+    let (in_use, words) = message(&[floating("r9", NET, &[("203.0.113.15", "blue:p2", "10.11.2.10")])]);
+    assert!(in_use && words.contains("192.168.56.11"), "{words}");
+    world.put([Row::SourceNat(None)]);
+    assert!(before == [world.tables(1, ""), world.tables(2, "")]);
+}

@@ -144,6 +144,8 @@ fn any_row() -> impl Strategy<Value = Row> {
         1 => node().prop_map(|node| without(&node_port(node, 7))),
         1 => node().prop_map(|node| translated(&[(node, "203.0.113.5")])),
         1 => Just(Row::SourceNat(None)),
+        2 => (node(), prop::sample::select(&EXTERNAL[..]), prop::sample::select(&["203.0.113.8", "203.0.113.9"][..]))
+            .prop_map(|(node, network, source)| translated_by(network, &[(node, source)])),
         4 => any_external(),
         4 => super::policy::any_policy(&NAMESPACES),
         1 => super::policy::any_namespace(&NAMESPACES),

@@ -7,11 +7,11 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use super::super::Rendered;
 use super::flows;
-use crate::model::{Interface, Model, NODE_VPN, gateway_mac};
+use crate::model::{Interface, Model, NODE_VPN, Source, gateway_mac};
 use crate::net::{Dpid, LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{dec_ttl, egress_to, resubmit, set_eth_dst, set_eth_src};
 use crate::pipeline::matches::{ip_host, ipv4, ipv4_src, service_way, split_horizon, vpn_id};
-use crate::pipeline::{EGRESS_DISPATCHER, FIB, Flow, INBOUND_NAPT, Owner, PSNAT, ServiceWay, owners};
+use crate::pipeline::{Action, EGRESS_DISPATCHER, FIB, Flow, INBOUND_NAPT, Owner, PSNAT, ServiceWay, owners};
 use crate::schema::Text;
 
 type Owned = Owner<owners::Vpn>;
@@ -24,7 +24,7 @@ pub(super) fn of_switch(dpid: Dpid, model: &Model, out: &mut Rendered) {
             out.flow(dpid, answer_to_node(address, port.mac, lport, &owner));
         }
         out.flow(dpid, flows::gateway_mac(NODE_VPN, gateway_mac(NODE_VPN), &owner));
-        if let Some(source) = model.source_nat(dpid) {
+        if let Some(Source::Node(source)) = model.source_nat(dpid) {
             out.flow(dpid, from_outside(source, &owner));
             out.flow(dpid, hairpin(source, &owner));
         }
@@ -46,12 +46,16 @@ pub(super) fn to_pod(interface: &Interface, model: &Model, out: &mut Rendered) {
 
 /// From the pods of a VPN on a switch to its node.
 pub(super) fn to_node(name: &Text, vpn: VpnId, dpid: Dpid, model: &Model, out: &mut Rendered) {
-    let Some((lport, port)) = model.node_port(dpid) else { return };
-    for address in model.node_addresses(dpid, name) {
-        out.flow(dpid, route_to_node(vpn, address, port.mac, lport, &Owner::new(name)));
+    let owner = Owner::new(name);
+    if let Some((lport, port)) = model.node_port(dpid) {
+        for address in model.node_addresses(dpid, name) {
+            out.flow(dpid, route_to_node(vpn, address, port.mac, lport, &owner));
+        }
     }
-    if model.source_nat(dpid).is_some() {
-        out.flow(dpid, to_outside(vpn, &Owner::new(name)));
+    if let Some(source) = model.source_nat(dpid) {
+        // The VPN of an external network counts the hop itself.
+        let hop = matches!(source, Source::Node(_)).then(dec_ttl);
+        out.flow(dpid, to_outside(vpn, hop, &owner));
     }
 }
 
@@ -78,11 +82,11 @@ fn answer_to_node(address: IpAddr, node: MacAddr, lport: LportTag, owner: &Owned
 }
 
 /// What no route leads to is for outside. Not what came through a tunnel: that was for a pod here.
-fn to_outside(vpn: VpnId, owner: &Owned) -> Flow {
+fn to_outside(vpn: VpnId, hop: Option<Action>, owner: &Owned) -> Flow {
     Flow::table(FIB)
         .priority(flows::OUTSIDE)
         .matching([vpn_id(vpn), split_horizon(false), ipv4()])
-        .then([dec_ttl()])
+        .then(hop)
         .goto(PSNAT)
         .owned_by(owner)
 }

@@ -15,7 +15,7 @@ use ipnetwork::{IpNetwork, Ipv4Network};
 use super::super::Rendered;
 use super::super::recipes::{NEIGHBOUR, external_owner, floating_owner, through_uplink};
 use super::flows;
-use crate::model::{Floating, Model, Uplink};
+use crate::model::{Floating, Model, Outlet, Uplink};
 use crate::net::{Dpid, MacAddr, VpnId};
 use crate::pipeline::actions::{dec_ttl, set_eth_dst};
 use crate::pipeline::matches::{ip_host, ip_prefix, ipv4_src, split_horizon, vpn_id};
@@ -29,11 +29,12 @@ const HEADERS: u16 = 64;
 
 /// The ways to and from one floating address.
 pub(super) fn floating(address: Ipv4Addr, model: &Model, out: &mut Rendered) {
-    let Some(Ok(floating)) = model.floating(address) else { return };
+    let Some(Ok(outlet)) = model.outside(address) else { return };
     let owner = floating_owner(address);
-    let dpid = floating.attachment.dpid;
-    out.flow(dpid, out_of_pod(&floating, &owner));
-    out.flow(dpid, to_floating(&floating, &owner));
+    out.flow(outlet.dpid, to_floating(&outlet, &owner));
+    if let Some(Ok(floating)) = model.floating(address) {
+        out.flow(outlet.dpid, out_of_pod(&floating, &owner));
+    }
 }
 
 /// What an external network has beside neighbours, on a switch.
@@ -77,7 +78,7 @@ fn out_of_pod(floating: &Floating, owner: &Owned) -> Flow {
 }
 
 /// From one floating address to another of the same switch: nothing leaves.
-fn to_floating(floating: &Floating, owner: &Owned) -> Flow {
+fn to_floating(floating: &Outlet, owner: &Owned) -> Flow {
     let host = IpAddr::V4(floating.external);
     Flow::table(FIB)
         .priority(flows::longest(host.into()) + 1)
