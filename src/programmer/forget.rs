@@ -6,14 +6,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use openflow_rs::{CtFlush, Message, error_name, group::decode_buckets};
+
 use tracing::warn;
 
+use super::actor::locked;
 use super::diff::Actual;
 use super::task::{End, Task};
 use crate::pipeline::{Balanced, Delta, Group};
+
+/// After so long the same is forgotten once more. The datapath caches what became of earlier packets, and notices that groups have
+/// changed within half a second, later under load (`max-revalidator` in ovs-vswitchd.conf.db(5)); a packet in that time may make
+/// its connection anew.
+const AGAIN: [Duration; 2] = [Duration::from_millis(600), Duration::from_secs(3)];
 
 /// What a change makes switches forget, given the groups from before.
 pub fn by_change(before: &BTreeMap<u32, Arc<Group>>, delta: &Delta) -> Vec<CtFlush> {
@@ -54,14 +62,45 @@ pub fn by_comparison(desired: &BTreeMap<u32, Arc<Group>>, actual: &Actual) -> Ve
     flushes
 }
 
+/// Whether connections of this kind are wanted again: what they lead to has come back since.
+fn is_wanted(groups: &BTreeMap<u32, Arc<Group>>, flush: &CtFlush) -> bool {
+    let leads = |balanced: &Balanced| {
+        balanced.zone == flush.zone
+            && balanced.transport.number() == flush.protocol
+            && balanced.destinations.contains(&flush.destination)
+            && flush.answered_by.is_none_or(|target| balanced.targets.contains(&target))
+    };
+    groups.values().filter_map(|group| group.balanced.as_ref()).any(leads)
+}
+
 fn flush(balanced: &Balanced, destination: (IpAddr, u16)) -> CtFlush {
     CtFlush { zone: balanced.zone, protocol: balanced.transport.number(), destination, answered_by: None }
 }
 
 impl Task {
-    /// Has the switch forget connections, behind everything that was sent before, and waits until it has.
+    /// Has the switch forget connections, behind everything that was sent before, and waits until it has. What meets a cached flow
+    /// meanwhile is forgotten a little later.
     pub(super) async fn forget(&mut self, flushes: impl IntoIterator<Item = CtFlush>) -> Result<(), End> {
         let flushes: Vec<CtFlush> = flushes.into_iter().collect();
+        self.flush(&flushes).await?;
+        let now = Instant::now();
+        self.again.extend(AGAIN.iter().flat_map(|pause| flushes.iter().map(|flush| (now + *pause, *flush))));
+        Ok(())
+    }
+
+    /// Forgets once more what it is time for, unless it has come back.
+    pub(super) async fn forget_again(&mut self) -> Result<(), End> {
+        let now = Instant::now();
+        let due: Vec<CtFlush> =
+            self.again.extract_if(.., |(at, _)| *at <= now).map(|(_, flush)| flush).collect();
+        let due: Vec<CtFlush> = {
+            let desired = locked(&self.slot.desired);
+            due.into_iter().filter(|flush| !is_wanted(&desired.tables.groups, flush)).collect()
+        };
+        self.flush(&due).await
+    }
+
+    async fn flush(&mut self, flushes: &[CtFlush]) -> Result<(), End> {
         if flushes.is_empty() {
             return Ok(());
         }
@@ -128,5 +167,9 @@ mod tests {
         let desired = BTreeMap::from([(7, group(&[vip(1)], &[1, 2]))]);
         assert_eq!(by_comparison(&desired, &actual), [flush(vip(1), Some(3))]);
         assert_eq!(by_comparison(&before, &actual), []);
+        // Later the same once more, but not to what has come back.
+        let now = BTreeMap::from([(7, group(&[vip(1)], &[1, 2]))]);
+        assert!(is_wanted(&now, &flush(vip(1), Some(2))) && is_wanted(&now, &flush(vip(1), None)));
+        assert!(!is_wanted(&now, &flush(vip(1), Some(3))) && !is_wanted(&now, &flush(vip(2), None)));
     }
 }

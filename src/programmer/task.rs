@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::BytesMut;
-use openflow_rs::{Message, error_name};
+use openflow_rs::{CtFlush, Message, error_name};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{info, warn};
 
 use super::actor::{Inner, Slot, locked};
@@ -47,6 +47,8 @@ pub(super) struct Task {
     /// Tunnel endpoints that were warmed in this session.
     pub endpoints: BTreeMap<u32, u64>,
     pub bundle: u32,
+    /// Connections to forget once more, and when.
+    pub again: Vec<(std::time::Instant, CtFlush)>,
     /// Answers that came while bytes were being sent.
     pub early: VecDeque<Incoming>,
 }
@@ -64,6 +66,7 @@ impl Task {
             failed: BTreeMap::new(),
             endpoints: BTreeMap::new(),
             bundle: 0,
+            again: Vec::new(),
             early: VecDeque::new(),
         }
     }
@@ -141,6 +144,7 @@ impl Task {
         loop {
             let slot = self.slot.clone();
             let failed_before = self.failed.len();
+            let again = self.again.iter().map(|(at, _)| *at).min();
             tokio::select! {
                 () = slot.changed.notified() => self.catch_up().await?,
                 () = &mut alarm => {
@@ -148,6 +152,7 @@ impl Task {
                     pause = if self.failed.len() < failed_before { RETRY } else { (pause * 2).min(RETRY_AT_MOST) };
                     alarm.as_mut().reset(Instant::now() + if self.failed.is_empty() { NEVER } else { pause });
                 }
+                () = sleep_until(again.map_or_else(Instant::now, Instant::from_std)), if again.is_some() => self.forget_again().await?,
                 incoming = self.replies.recv() => self.unasked(incoming)?,
             }
             // Other traffic must not put a retry off; something newly refused gets an early one.
