@@ -71,8 +71,8 @@ fn a_routed_packet_is_followed_through_the_tunnel_to_its_pod() {
     assert_eq!((&found["from"], &found["to"]), (&json!("blue:p1"), &json!("blue:p2")));
     let hops = found["hop"].as_array().unwrap();
     assert_eq!(hops.len(), 2);
-    // Anti-spoofing comes before the services.
-    assert_eq!(tables(&hops[0]), [0, 208, 209, 210, 17, 19, 21, 220]);
+    // Anti-spoofing comes before everything, and table 30 knows no service of this address.
+    assert_eq!(tables(&hops[0]), [0, 208, 209, 210, 30, 17, 19, 21, 220]);
     assert_eq!(tables(&hops[1]), [0, 36, 21, 220]);
     assert!(hops[1]["packet"].as_str().unwrap().contains("nw_ttl=63"), "{}", hops[1]["packet"]);
     let route = hops[0]["step"].as_array().unwrap().iter().find(|step| step["table"] == 21).unwrap();
