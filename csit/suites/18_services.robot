@@ -201,6 +201,8 @@ What Is Wrong Is Refused
     Resource Should Not Exist    ${SERVICES}/${DNS}
 
 The Switches Hold What The Data Ask For
+    # What they have learned of clients is theirs, and ends by itself.
+    Wait Until Keyword Succeeds    15 s    500 ms    Nothing Should Be Learned
     Tables Should Be As From Scratch
     ${among}=    Create List    blue:w1    blue:w2
     Service Should Answer    red:c4    10.96.0.10    80    among=${among}    times=16
