@@ -216,7 +216,11 @@ class Coeus(Contender):
         self.vsctl("set-manager", "tcp:127.0.0.1:6640")
 
     def request(self, method, path, body):
-        """One request on a connection that is kept."""
+        """One request on a connection that is kept; its status."""
+        return self.exchange(method, path, body)[0]
+
+    def exchange(self, method, path, body):
+        """The same, with what was answered; status 0: nobody did."""
         data = None if body is None else json.dumps(body)
         try:
             if not hasattr(self, "connection"):
@@ -226,10 +230,10 @@ class Coeus(Contender):
             text = answer.read()
         except (OSError, http.client.HTTPException):
             self.__dict__.pop("connection", None)
-            return 0
+            return 0, b""
         if answer.status >= 400 and answer.status != 503:
             raise SystemExit(f"coeus: {method} {path}: {answer.status} {text[:500]!r}")
-        return answer.status
+        return answer.status, text
 
     def put(self, pods):
         made = [

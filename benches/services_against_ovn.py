@@ -12,7 +12,9 @@ policy in each namespace for Coeus; for OVN a port group, an address set and two
 
 import argparse
 import pathlib
+import re
 import statistics
+import time
 
 from contenders import QUIET_BULK, QUIET_ONE, Coeus, Ovn, Pod, prepare, uid
 
@@ -32,6 +34,25 @@ def prefixes(count):
 class CoeusServices(Coeus):
     def data(self, method, path, body):
         self.request(method, f"/rests/data{path}", body)
+
+    def clock(self, what, quiet, action, *words):
+        """A flow monitor hears nothing of a change of a group alone: then, what the controller has counted from commit to confirmation."""
+        before, start = self.confirmations(), time.monotonic()
+        action(*words)
+        written = time.monotonic() - start
+        last = self.settle(quiet)
+        if last >= start:
+            return last - start
+        after = self.confirmations()
+        if after[0] == before[0]:
+            raise SystemExit(f"coeus: nothing was confirmed for {what}; logs are in {self.dir}")
+        return written + after[1] - before[1]
+
+    def confirmations(self):
+        """How many there were of switches, and their seconds together."""
+        _, text = self.exchange("GET", "/metrics", None)
+        name = "coeus_switch_programming_duration_seconds"
+        return [float(re.search(rf"^{name}_{part} (\S+)", text.decode(), re.MULTILINE)[1]) for part in ("count", "sum")]
 
     def make_services(self, members):
         """Services by number, with the pods behind them."""
