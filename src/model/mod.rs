@@ -43,8 +43,8 @@ pub use apply::Model;
 pub use claims::{Claim, Claimant};
 pub use conflict::{Claimer, Conflict};
 pub use external::{
-    Exposed, ExternalNetwork, FaultPlace, Floating, FloatingFault, FloatingReason, FloatingRouter, Mapping,
-    Outlet, external_vpn_key, floating_mac,
+    ExternalNetwork, FaultPlace, Floating, FloatingFault, FloatingReason, FloatingRouter, Mapping, Outlet,
+    external_vpn_key, floating_mac,
 };
 pub use ids::{Allocator, FIRST_VPN_ID, IdKey, POOL_VNIS, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
 pub use interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};

@@ -49,7 +49,6 @@ enum RowKey {
     ExternalNetwork(Text),
     FloatingRouter(Text),
     Neighbour(Text, Ipv4Addr),
-    Exposed(Text),
     Policy(Text),
     Namespace(Text),
     Service(Text),
@@ -217,12 +216,6 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         rows.push(RowKey::ServicePool);
         return rows;
     }
-    if config && top.node == names.service.service_information {
-        // What a service is inside, and what it is outside.
-        let uid = entry(1, names.service.services);
-        rows.extend(uid.into_iter().flat_map(|uid| [RowKey::Service(uid.clone()), RowKey::Exposed(uid)]));
-        return rows;
-    }
     let simple: Option<(SchemaId, ToRow)> = if config && top.node == names.pod.coe {
         Some((names.pod.pods, RowKey::Pod))
     } else if config && top.node == names.node.k8s_nodes_info {
@@ -243,6 +236,8 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         Some((names.netvirt.elan_instance, RowKey::ElanInstance))
     } else if config && top.node == names.netvirt.vpn_instances {
         Some((names.netvirt.vpn_instance, RowKey::VpnInstance))
+    } else if config && top.node == names.service.service_information {
+        Some((names.service.services, RowKey::Service))
     } else if config && top.node == names.service.endpoints_info {
         Some((names.service.endpoints, RowKey::ServiceEndpoints))
     } else {
@@ -306,7 +301,6 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     let external = &names.external;
     list(config, external.external_networks, external.networks, RowKey::ExternalNetwork);
     list(config, external.floating_ip_info, external.router_ports, RowKey::FloatingRouter);
-    list(config, names.service.service_information, names.service.services, RowKey::Exposed);
     let neighbours = external.all_neighbours(snapshot).into_iter();
     rows.extend(neighbours.map(|(network, address)| RowKey::Neighbour(network, address)));
     if config.container(names.source_nat.source_nat).is_some() {
@@ -394,7 +388,6 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
             let mac = names.external.neighbour(snapshot, network, *address);
             Row::Neighbour(network.clone(), *address, mac)
         }
-        RowKey::Exposed(uid) => Row::Exposed(uid.clone(), names.external.exposed(snapshot, uid)),
         RowKey::Policy(uuid) => Row::Policy(uuid.clone(), names.policy.policy(snapshot, uuid)),
         RowKey::Namespace(name) => Row::Namespace(name.clone(), names.policy.namespace(snapshot, name)),
         RowKey::VpnInstance(name) => {

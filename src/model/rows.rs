@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ipnetwork::IpNetwork;
 
-use super::external::{Exposed, ExternalNetwork, FloatingRouter};
+use super::external::{ExternalNetwork, FloatingRouter};
 use super::policies::{Namespace, PolicyRow};
 use super::pools::Network;
 use super::services::{Service, ServiceEndpoints, ServicePool};
@@ -232,8 +232,6 @@ pub enum Row {
     FloatingRouter(Text, Option<FloatingRouter>),
     /// Somebody on an external network.
     Neighbour(Text, Ipv4Addr, Option<MacAddr>),
-    /// By uid: what a service is outside.
-    Exposed(Text, Option<Exposed>),
     /// By uuid.
     Policy(Text, Option<Arc<PolicyRow>>),
     /// By name.

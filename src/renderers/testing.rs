@@ -9,9 +9,9 @@ use super::difference::Changes;
 use super::workshop::Workshop;
 use crate::datastore::Store;
 use crate::model::{
-    AllocationPool, Allocator, Beyond, Bridge, EndpointPort, Exposed, ExternalNetwork, FloatingRouter,
-    InterfaceId, K8sNode, Lease, Mapping, Network, NetworkType, Pod, PodInterface, Pool, Port, PortId,
-    Reason, Row, Service, ServiceEndpoints, ServicePort, SourceNat, Target,
+    AllocationPool, Allocator, Beyond, Bridge, EndpointPort, ExternalNetwork, FloatingRouter, InterfaceId,
+    K8sNode, Lease, Mapping, Network, NetworkType, Pod, PodInterface, Pool, Port, PortId, Reason, Row,
+    Service, ServiceEndpoints, ServicePort, SourceNat, Target,
 };
 use crate::net::{Dpid, MacAddr, OfPort, Transport, UnderlayMtu};
 use crate::pipeline::{Delta, Held, SwitchTables};
@@ -170,7 +170,6 @@ fn describe(row: &Row) -> (String, bool) {
         Row::ExternalNetwork(key, row) => (format!("external network {key}"), row.is_none()),
         Row::FloatingRouter(key, row) => (format!("router {key}"), row.is_none()),
         Row::Neighbour(network, address, mac) => (format!("neighbour {network} {address}"), mac.is_none()),
-        Row::Exposed(key, row) => (format!("service outside {key}"), row.is_none()),
         Row::Policy(key, row) => (format!("policy {key}"), row.is_none()),
         Row::Namespace(key, row) => (format!("namespace {key}"), row.is_none()),
     }
@@ -344,13 +343,15 @@ pub fn neighbour(network: &str, address: &str, there: bool) -> Row {
 
 /// A service with addresses outside and these pods, by uid.
 pub fn exposed(uid: &str, namespace: &str, addresses: &[&str], pods: &[&str]) -> Row {
-    let row = Exposed {
+    let row = Service {
+        uid: uid.into(),
         name: Some(uid.into()),
         namespace: Some(namespace.into()),
-        addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+        outside: addresses.iter().map(|address| address.parse().unwrap()).collect(),
         pods: pods.iter().map(|uid| (*uid).into()).collect(),
+        ..Service::default()
     };
-    Row::Exposed(uid.into(), Some(row))
+    Row::Service(uid.into(), Some(row))
 }
 
 /// A service of a namespace, found by its name, with ports `name:protocol:port:target`.

@@ -5,8 +5,9 @@ use std::net::Ipv4Addr;
 
 use super::super::apply::Model;
 use super::super::rows::{NetworkType, Row, usable_v4};
+use super::super::services::Service;
 use super::super::source_nat::SourceNat;
-use super::{Exposed, ExternalNetwork, FloatingRouter, Mapping};
+use super::{ExternalNetwork, FloatingRouter, Mapping};
 use crate::schema::Text;
 
 /// Somebody asks for what cannot be.
@@ -33,7 +34,7 @@ pub enum FaultPlace {
 struct Coming<'a> {
     networks: BTreeMap<&'a Text, Option<&'a ExternalNetwork>>,
     routers: BTreeMap<&'a Text, Option<&'a FloatingRouter>>,
-    services: BTreeMap<&'a Text, Option<&'a Exposed>>,
+    services: BTreeMap<&'a Text, Option<&'a Service>>,
     source_nat: Option<Option<&'a SourceNat>>,
 }
 
@@ -49,7 +50,7 @@ impl Model {
                 Row::ExternalNetwork(id, row) => drop(coming.networks.insert(id, row.as_ref())),
                 Row::FloatingRouter(id, row) => drop(coming.routers.insert(id, row.as_ref())),
                 Row::SourceNat(row) => coming.source_nat = Some(row.as_ref()),
-                Row::Exposed(uid, row) => drop(coming.services.insert(uid, row.as_ref())),
+                Row::Service(uid, row) => drop(coming.services.insert(uid, row.as_ref())),
                 _ => {}
             }
         }
@@ -228,10 +229,10 @@ impl Model {
     }
 
     /// Two services cannot have one address that a network grants.
-    fn check_exposed(&self, uid: &Text, row: &Exposed, coming: &Coming<'_>) -> Result<(), FloatingFault> {
-        let before = self.external.exposed.get(uid);
-        for address in &row.addresses {
-            let is_old = before.is_some_and(|before| before.addresses.contains(address));
+    fn check_exposed(&self, uid: &Text, row: &Service, coming: &Coming<'_>) -> Result<(), FloatingFault> {
+        let before = self.service(uid);
+        for address in &row.outside {
+            let is_old = before.is_some_and(|before| before.outside.contains(address));
             let is_granted = self.coming_networks(coming).any(|(_, network)| network.grants(*address));
             if is_old || !is_granted {
                 continue;
@@ -239,8 +240,8 @@ impl Model {
             let at = FaultPlace::Service(uid.clone());
             if let Some(owner) = self.owner_beside(*address, &at, coming) {
                 let message = format!(
-                    "service {uid} ({}): external address {address} is that of {owner}; choose another one",
-                    called(row)
+                    "{}: external address {address} is that of {owner}; choose another one",
+                    row.said()
                 );
                 return Err(FloatingFault { at, in_use: true, message });
             }
@@ -257,13 +258,10 @@ impl Model {
             let mapping = row.mappings.iter().find(|mapping| mapping.external == address)?;
             Some(format!("port {} ({}) of router {id}", mapping.port, mapping.internal))
         });
-        let known = self.external.exposed.iter().filter(|(uid, _)| !coming.services.contains_key(uid));
-        let services = known.chain(coming.services.iter().filter_map(|(uid, row)| Some((*uid, (*row)?))));
-        let mut services = services.filter(|(uid, _)| FaultPlace::Service((*uid).clone()) != *this);
-        let service = || {
-            let (uid, row) = services.find(|(_, row)| row.addresses.contains(&address))?;
-            Some(format!("service {uid} ({})", called(row)))
-        };
+        let known = self.exposed().filter(|service| !coming.services.contains_key(&service.uid));
+        let services = known.chain(coming.services.values().copied().flatten());
+        let mut services = services.filter(|service| FaultPlace::Service(service.uid.clone()) != *this);
+        let service = || services.find(|service| service.outside.contains(&address)).map(Service::said);
         let known = self.source_nat.as_ref();
         let nat = coming.source_nat.unwrap_or(known).filter(|nat| nat.network.is_some());
         let shared = || {
@@ -279,9 +277,4 @@ fn taken(external: Ipv4Addr, port: &str, internal: Ipv4Addr, owner: &str) -> Str
     format!(
         "external-ip {external} for port {port} ({internal}) is that of {owner}; choose another one, or take it away there first"
     )
-}
-
-fn called(row: &Exposed) -> String {
-    let part = |text: &Option<Text>| text.clone().unwrap_or_default();
-    format!("{}:{}", part(&row.namespace), part(&row.name))
 }

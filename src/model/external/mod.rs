@@ -14,7 +14,7 @@ mod services;
 
 pub use check::{FaultPlace, FloatingFault};
 pub use floating::{Floating, FloatingReason, Outlet, floating_mac};
-pub use rows::{Exposed, ExternalNames, ExternalNetwork, FloatingRouter, Mapping, neighbour_key};
+pub use rows::{ExternalNames, ExternalNetwork, FloatingRouter, Mapping, neighbour_key};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -33,14 +33,12 @@ pub(super) struct External {
     pub vpns: BTreeMap<Text, VpnId>,
     pub routers: BTreeMap<Text, FloatingRouter>,
     pub neighbours: BTreeMap<(Text, Ipv4Addr), MacAddr>,
-    pub exposed: BTreeMap<Text, Exposed>,
-    /// Services by namespace.
+    /// Services with addresses outside, by namespace; empty where a service has none.
     pub exposed_in: BTreeMap<Text, BTreeSet<Text>>,
-    /// Services by the pods that they name.
-    pub exposed_by_pod: BTreeMap<Text, BTreeSet<Text>>,
     /// What services make of themselves, by uid.
     pub of_services: BTreeMap<Text, FloatingRouter>,
-    /// Services with an endpoint of this interface.
+    /// The interfaces behind such services, and the other way round.
+    pub behind: BTreeMap<Text, BTreeSet<InterfaceId>>,
     pub services_of: BTreeMap<InterfaceId, BTreeSet<Text>>,
     /// Who asks for each address.
     pub wishes: BTreeMap<Ipv4Addr, BTreeSet<Wish>>,
@@ -133,7 +131,7 @@ impl Model {
             self.external.vpns.insert(id.clone(), VpnId(vpn));
         }
         self.touch_external(id, work);
-        work.dirty_exposed.extend(self.external.exposed.keys().cloned());
+        work.dirty_exposed.extend(self.exposed().map(|service| service.uid.clone()));
     }
 
     /// A network looks different: so may all that is in it, or might be.

@@ -1,6 +1,5 @@
 //! External networks and floating addresses as they are written, and how they are read.
 
-use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -46,17 +45,6 @@ pub struct Mapping {
     pub internal: Ipv4Addr,
 }
 
-/// A service with addresses outside: `/service:service-information/services`.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Exposed {
-    pub name: Option<Text>,
-    pub namespace: Option<Text>,
-    /// `external-ip-address`, `load-balancer-IP` and `ingress-ip-address`, each once.
-    pub addresses: Vec<Ipv4Addr>,
-    /// `endpoints`: uids of pods.
-    pub pods: BTreeSet<Text>,
-}
-
 impl ExternalNetwork {
     /// Whether this address may be given out.
     pub fn grants(&self, address: Ipv4Addr) -> bool {
@@ -85,13 +73,6 @@ pub struct ExternalNames {
     pub neighbours: SchemaId,
     pub neighbour: SchemaId,
     mac_address: SchemaId,
-    pub service_information: SchemaId,
-    pub services: SchemaId,
-    service_name: SchemaId,
-    service_namespace: SchemaId,
-    service_addresses: [SchemaId; 2],
-    service_balancer: SchemaId,
-    service_endpoints: SchemaId,
 }
 
 impl ExternalNames {
@@ -101,7 +82,6 @@ impl ExternalNames {
         let id = |path: &str| schema.resolve(path);
         let network = |leaf: &str| id(&format!("/odl-nat:external-networks/networks/{leaf}"));
         let router = |leaf: &str| id(&format!("/odl-nat:floating-ip-info/router-ports/{leaf}"));
-        let service = |leaf: &str| id(&format!("/service:service-information/services/{leaf}"));
         ExternalNames {
             external_networks: id("/odl-nat:external-networks"),
             networks: id("/odl-nat:external-networks/networks"),
@@ -121,13 +101,6 @@ impl ExternalNames {
             neighbours: id("/coeus-external:neighbours"),
             neighbour: id("/coeus-external:neighbours/neighbour"),
             mac_address: id("/coeus-external:neighbours/neighbour/mac-address"),
-            service_information: id("/service:service-information"),
-            services: id("/service:service-information/services"),
-            service_name: service("name"),
-            service_namespace: service("network-NS"),
-            service_addresses: [service("external-ip-address"), service("ingress-ip-address")],
-            service_balancer: service("load-balancer-IP"),
-            service_endpoints: service("endpoints"),
         }
     }
 
@@ -186,27 +159,6 @@ impl ExternalNames {
         let all = snapshot.operational.input.container(self.neighbours)?;
         let key = [Value::Text(network.clone()), Value::text(address.to_string())];
         unicast(all.list(self.neighbour)?.get(&Key::from_iter(key))?.text(self.mac_address)?)
-    }
-
-    /// `None` also of a service that is not seen outside.
-    pub fn exposed(&self, snapshot: &Snapshot, uid: &Text) -> Option<Exposed> {
-        let all = snapshot.config.input.container(self.service_information)?;
-        let fields = all.list(self.services)?.get(&text_key(uid))?;
-        let lists = self.service_addresses.into_iter().flat_map(|leafs| fields.leaf_list(leafs));
-        let texts = lists.filter_map(Value::as_text);
-        let mut addresses: Vec<Ipv4Addr> = Vec::new();
-        for address in texts.chain(fields.text(self.service_balancer)).filter_map(|text| text.parse().ok()) {
-            if !addresses.contains(&address) {
-                addresses.push(address);
-            }
-        }
-        let pods = fields.leaf_list(self.service_endpoints).filter_map(Value::as_text).map(Text::from);
-        (!addresses.is_empty()).then(|| Exposed {
-            name: fields.shared_text(self.service_name).cloned(),
-            namespace: fields.shared_text(self.service_namespace).cloned(),
-            addresses,
-            pods: pods.collect(),
-        })
     }
 
     /// Keys of all neighbours.

@@ -6,7 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use super::super::apply::{Model, Work, remove_from, replace};
 use super::super::claims::Claim;
 use super::super::interface::{Interface, InterfaceId};
-use super::{Exposed, External, FloatingRouter, Mapping};
+use super::super::services::Service;
+use super::{External, FloatingRouter, Mapping};
 use crate::schema::Text;
 
 impl Model {
@@ -15,52 +16,44 @@ impl Model {
         self.external.of_services.get(uid)
     }
 
-    pub(in super::super) fn put_exposed(&mut self, uid: &Text, row: Option<Exposed>, work: &mut Work) {
-        let before = replace(&mut self.external.exposed, uid, row);
-        let External { exposed, exposed_in, exposed_by_pod, .. } = &mut self.external;
-        if let Some(row) = before {
-            if let Some(namespace) = &row.namespace {
-                remove_from(exposed_in, namespace, uid);
-            }
-            for pod in &row.pods {
-                remove_from(exposed_by_pod, pod, uid);
-            }
-        }
-        if let Some(row) = exposed.get(uid) {
-            if let Some(namespace) = &row.namespace {
-                exposed_in.entry(namespace.clone()).or_default().insert(uid.clone());
-            }
-            for pod in &row.pods {
-                exposed_by_pod.entry(pod.clone()).or_default().insert(uid.clone());
-            }
-        }
-        work.dirty_exposed.insert(uid.clone());
+    /// Services with addresses outside.
+    pub(super) fn exposed(&self) -> impl Iterator<Item = &Service> {
+        self.external.exposed_in.values().flatten().filter_map(|uid| self.service(uid))
     }
 
-    /// Endpoints of services of a namespace are others.
-    pub(in super::super) fn mark_exposed(&self, namespace: &Text, work: &mut Work) {
-        let services = self.external.exposed_in.get(namespace);
-        work.dirty_exposed.extend(services.into_iter().flatten().cloned());
+    /// A service is another than it was.
+    pub(in super::super) fn mark_exposed(&mut self, uid: &Text, before: Option<&Service>, work: &mut Work) {
+        let before = before.filter(|service| !service.outside.is_empty()).cloned();
+        for (service, comes) in [(before, false), (self.seen_outside(uid).cloned(), true)] {
+            let Some(service) = service else { continue };
+            work.dirty_exposed.insert(uid.clone());
+            let namespace = service.namespace.unwrap_or_default();
+            if comes {
+                self.external.exposed_in.entry(namespace).or_default().insert(uid.clone());
+            } else {
+                remove_from(&mut self.external.exposed_in, &namespace, uid);
+            }
+        }
     }
 
     /// Works out which pod has which address of the services that may look different.
     pub(super) fn settle_exposed(&mut self, work: &mut Work) {
         let mut dirty = std::mem::take(&mut work.dirty_exposed);
-        if !self.external.exposed.is_empty() {
+        if !self.external.exposed_in.is_empty() {
             for id in &work.touched.interfaces {
                 dirty.extend(self.external.services_of.get(id).into_iter().flatten().cloned());
                 let identity = self.interface(id).and_then(|interface| interface.identity.as_ref());
                 let namespace = identity.and_then(|identity| identity.vpn.as_ref());
                 let services = namespace.and_then(|name| self.external.exposed_in.get(name));
                 dirty.extend(services.into_iter().flatten().cloned());
-                dirty.extend(self.external.exposed_by_pod.get(&id.pod).into_iter().flatten().cloned());
+                dirty.extend(self.services_naming(&id.pod).cloned());
             }
         }
         for uid in dirty {
-            let endpoints = self.endpoints_of(&uid);
+            let endpoints = self.interfaces_behind(&uid);
             let after = self.pair(&uid, &endpoints);
             let before = replace(&mut self.external.of_services, &uid, after.clone());
-            self.follow_endpoints(&uid, &endpoints);
+            self.follow_endpoints(&uid, endpoints);
             if before != after {
                 let changed = self.external.exchange(&uid, true, before.as_ref(), after.as_ref());
                 work.dirty_floating.extend(changed);
@@ -70,21 +63,28 @@ impl Model {
     }
 
     /// Remembers whose changes bear on a service.
-    fn follow_endpoints(&mut self, uid: &Text, endpoints: &BTreeSet<InterfaceId>) {
-        self.external.services_of.retain(|id, services| {
-            if !endpoints.contains(id) {
-                services.remove(uid);
-            }
-            !services.is_empty()
-        });
-        for id in endpoints {
-            self.external.services_of.entry(id.clone()).or_default().insert(uid.clone());
+    fn follow_endpoints(&mut self, uid: &Text, after: BTreeSet<InterfaceId>) {
+        let External { behind, services_of, .. } = &mut self.external;
+        let before = behind.remove(uid).unwrap_or_default();
+        for id in before.difference(&after) {
+            remove_from(services_of, id, uid);
+        }
+        for id in after.difference(&before) {
+            services_of.entry(id.clone()).or_default().insert(uid.clone());
+        }
+        if !after.is_empty() {
+            behind.insert(uid.clone(), after);
         }
     }
 
-    /// Interfaces behind a service: those of the pods that it names, and those that have the addresses of its endpoints.
-    fn endpoints_of(&self, uid: &Text) -> BTreeSet<InterfaceId> {
-        let Some(row) = self.external.exposed.get(uid) else { return BTreeSet::new() };
+    fn seen_outside(&self, uid: &str) -> Option<&Service> {
+        self.service(uid).filter(|service| !service.outside.is_empty())
+    }
+
+    /// Interfaces behind a service that is seen outside: those of the pods that it names, and those that have the addresses of its
+    /// endpoints.
+    fn interfaces_behind(&self, uid: &str) -> BTreeSet<InterfaceId> {
+        let Some(row) = self.seen_outside(uid) else { return BTreeSet::new() };
         let primary = |uid: &Text| {
             let pod = self.pods.get(uid)?;
             Some(InterfaceId { pod: pod.uid.clone(), uid: pod.primary()?.uid.clone() })
@@ -101,8 +101,8 @@ impl Model {
 
     /// The first pod gets the first address that may be given out, the second the second. `None`: there is nothing to pair.
     fn pair(&self, uid: &Text, endpoints: &BTreeSet<InterfaceId>) -> Option<FloatingRouter> {
-        let row = self.external.exposed.get(uid)?;
-        let granted = row.addresses.iter().filter_map(|address| Some((*address, self.granting(*address)?)));
+        let row = self.seen_outside(uid)?;
+        let granted = row.outside.iter().filter_map(|address| Some((*address, self.granting(*address)?)));
         let granted: Vec<(Ipv4Addr, &Text)> = granted.collect();
         let (_, network) = *granted.first()?;
         // An entry of floating-ip-info is of one network.

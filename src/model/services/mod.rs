@@ -127,6 +127,7 @@ impl Model {
             }
         }
         work.dirty_cluster_services.insert(uid.clone());
+        self.mark_exposed(uid, before.as_ref(), work);
     }
 
     /// The range of some node changed: what is outside of all of them may be another.
@@ -144,17 +145,16 @@ impl Model {
         work: &mut Work,
     ) {
         let services = &mut self.services;
-        let mut namespaces = BTreeSet::new();
         let before = replace(&mut services.endpoints, uid, row);
         for (row, comes) in [(before.as_ref(), false), (services.endpoints.get(uid), true)] {
             let Some(name) = row.and_then(|row| row.namespace.clone().zip(row.name.clone())) else {
                 continue;
             };
-            work.dirty_cluster_services.extend(services.named.get(&name).into_iter().flatten().cloned());
-            namespaces.insert(name.0.clone());
+            let named = services.named.get(&name).into_iter().flatten();
+            work.dirty_cluster_services.extend(named.clone().cloned());
+            work.dirty_exposed.extend(named.cloned());
             put(&mut services.endpoints_named, name, uid, comes);
         }
-        namespaces.iter().for_each(|namespace| self.mark_exposed(namespace, work));
     }
 
     /// Marks the services that may have endpoints where an interface was or is.
@@ -410,6 +410,11 @@ impl Model {
     pub fn serving_at(&self, address: IpAddr) -> Option<(&InterfaceId, BTreeSet<(Transport, u16)>)> {
         let (id, serving) = self.services.serving.get(&address)?.first_key_value()?;
         Some((id, serving.iter().map(|(_, transport, port)| (*transport, *port)).collect()))
+    }
+
+    /// Services that name a pod.
+    pub(super) fn services_naming(&self, pod: &Text) -> impl Iterator<Item = &Text> {
+        self.services.of_pods.get(pod).into_iter().flatten()
     }
 
     /// Endpoints of this name.

@@ -1,6 +1,6 @@
 //! Services and endpoints as they are written.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::super::rows::usable;
 use crate::net::Transport;
@@ -20,6 +20,8 @@ pub struct Service {
     pub namespace: Option<Text>,
     /// `cluster-ip-address`, then `coeus-service:secondary-cluster-ip-address`; each once.
     pub addresses: Vec<IpAddr>,
+    /// `external-ip-address`, `ingress-ip-address` and `load-balancer-IP`, those of IPv4, each once.
+    pub outside: Vec<Ipv4Addr>,
     pub headless: bool,
     /// Seconds of `session-affinity` `ClientIP`.
     pub affinity: Option<u16>,
@@ -78,6 +80,8 @@ pub struct ServiceNames {
     network_ns: SchemaId,
     cluster_ip_address: SchemaId,
     secondary_cluster_ip_address: SchemaId,
+    outside: [SchemaId; 2],
+    load_balancer: SchemaId,
     headless: SchemaId,
     session_affinity: SchemaId,
     pub service_pool: SchemaId,
@@ -120,6 +124,8 @@ impl ServiceNames {
             network_ns: service("/network-NS"),
             cluster_ip_address: service("/cluster-ip-address"),
             secondary_cluster_ip_address: service("/coeus-service:secondary-cluster-ip-address"),
+            outside: [service("/external-ip-address"), service("/ingress-ip-address")],
+            load_balancer: service("/load-balancer-IP"),
             headless: service("/coeus-service:headless"),
             session_affinity: service("/coeus-service:session-affinity"),
             session_affinity_timeout: service("/coeus-service:session-affinity-timeout"),
@@ -188,11 +194,24 @@ impl ServiceNames {
             name: filled(fields, self.name),
             namespace: filled(fields, self.network_ns),
             addresses,
+            outside: self.outside(fields),
             headless,
             ports,
             pods: pods.collect(),
             faults,
         }
+    }
+
+    fn outside(&self, fields: &Fields) -> Vec<Ipv4Addr> {
+        let lists = self.outside.into_iter().flat_map(|leafs| fields.leaf_list(leafs));
+        let texts = lists.filter_map(Value::as_text).chain(fields.text(self.load_balancer));
+        let mut addresses = Vec::new();
+        for address in texts.filter_map(|text| text.parse().ok()) {
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        addresses
     }
 
     /// Reads endpoints from their list entry.

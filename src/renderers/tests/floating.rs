@@ -199,7 +199,7 @@ fn pods_of_a_service_with_an_address_outside_have_floating_ip_info() {
     assert!(world.read(Config, INFO).contains("blue:p2"));
     world.put([no_pod("p2")]);
     assert_eq!(world.read(Config, INFO), "");
-    world.put([pod("p2", "blue", 2, Some("10.11.2.10")), Row::Exposed("web".into(), None)]);
+    world.put([pod("p2", "blue", 2, Some("10.11.2.10")), Row::Service("web".into(), None)]);
     assert!(before == [world.tables(1, ""), world.tables(2, "")]);
 }
 

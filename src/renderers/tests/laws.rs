@@ -292,8 +292,8 @@ fn any_external() -> impl Strategy<Value = Row> {
     let addresses = prop::sample::subsequence(&["203.0.113.7", "203.0.113.8"][..], 0..=2);
     let pods = prop::sample::subsequence(&NAMES[..], 0..=2);
     let service = (namespace(), addresses, pods, any::<bool>()).prop_map(|(ns, addresses, pods, there)| {
-        let Row::Exposed(uid, row) = exposed("web", ns, &addresses, &pods) else { unreachable!() };
-        Row::Exposed(uid, row.filter(|row| there && !row.addresses.is_empty()))
+        let Row::Service(uid, row) = exposed("web", ns, &addresses, &pods) else { unreachable!() };
+        Row::Service(uid, row.filter(|_| there))
     });
     let behind = prop::sample::subsequence(&["10.0.0.10", "10.0.0.11", "10.0.0.12"][..], 0..=2);
     let behind = (namespace(), behind).prop_map(|(ns, addresses)| endpoints("web", ns, &addresses, &[]));
@@ -627,7 +627,6 @@ fn without(row: &Row) -> Row {
         Row::ExternalNetwork(key, _) => Row::ExternalNetwork(key.clone(), None),
         Row::FloatingRouter(key, _) => Row::FloatingRouter(key.clone(), None),
         Row::Neighbour(network, address, _) => Row::Neighbour(network.clone(), *address, None),
-        Row::Exposed(key, _) => Row::Exposed(key.clone(), None),
         Row::Policy(key, _) => Row::Policy(key.clone(), None),
         Row::Namespace(key, _) => Row::Namespace(key.clone(), None),
     }
