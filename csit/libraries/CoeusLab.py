@@ -313,22 +313,9 @@ class CoeusLab:
     @keyword
     def tcp_transfer(self, source, target, port=5000, size=2097152, address=None):
         """Sends `size` bytes over TCP and returns how many arrived."""
-        import subprocess
-
-        server = subprocess.Popen(
-            ["ip", "netns", "exec", self.pods[target].namespace, "sh", "-c", f"timeout 30 nc {'-6' if address else ''} -l {port} | wc -c"],
-            stdout=subprocess.PIPE, text=True,
-        )
-        try:
-            import time
-
-            time.sleep(0.3)
-            self.pods[source].inside(
-                "sh", "-c", f"head -c {size} /dev/zero | timeout 20 nc -N -w 10 {address or self.pods[target].address} {port}", timeout=40
-            )
-            return int(server.communicate(timeout=40)[0])
-        finally:
-            server.kill()
+        ends = self.pods[target].namespace, self.pods[source].namespace
+        came, _ = carry.pour(*ends, address or self.pods[target].address, port, size)
+        return came
 
     @keyword
     def start_ping_at_1_khz(self, pod, address, count):

@@ -1,11 +1,10 @@
 """Robot keywords for external networks: hosts that are no pods, floating addresses, and what the wire says of them."""
 
-import subprocess
-
 from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
+import carry
 from lab import Outside, run, wait_until
 
 # Sends one ARP request (RFC 826) and counts the answers of a second.
@@ -135,41 +134,15 @@ class Floating:
     @keyword
     def source_seen_by(self, host, pod, address, port=9999):
         """A pod connects to a host over TCP; answers the address that the host saw."""
-        code = (
-            "import socket; s=socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); "
-            f"s.bind(('', {port})); s.listen(); s.settimeout(20); c, a = s.accept(); print(a[0])"
-        )
-        server = subprocess.Popen(
-            ["ip", "netns", "exec", self.hosts[host], "python3", "-c", code], stdout=subprocess.PIPE, text=True
-        )
-        try:
-            client = f"import socket,time; time.sleep(0.5); socket.create_connection(('{address}', {port}), 15)"
-            self.coeus.pods[pod].inside("timeout", "20", "python3", "-c", client, check=False)
-            return server.communicate(timeout=30)[0].strip()
-        finally:
-            server.kill()
+        return carry.pour(self.hosts[host], self.coeus.pods[pod].namespace, address, port)[1]
 
     @keyword
     def bytes_to_pod(self, host, pod, address, size=1048576, port=8088):
         """A host outside sends to a pod's floating address over TCP; answers how many bytes arrived."""
-        return self.carry(self.coeus.pods[pod].namespace, self.hosts[host], address, port, size)
+        return carry.pour(self.coeus.pods[pod].namespace, self.hosts[host], address, port, size)[0]
 
     @keyword
     def bytes_to_host(self, pod, host, address, size=1048576, port=8089):
         """The other way round."""
-        return self.carry(self.hosts[host], self.coeus.pods[pod].namespace, address, port, size)
+        return carry.pour(self.hosts[host], self.coeus.pods[pod].namespace, address, port, size)[0]
 
-    def carry(self, server, client, address, port, size):
-        listener = subprocess.Popen(
-            ["ip", "netns", "exec", server, "sh", "-c", f"timeout 30 nc -l {port} | wc -c"],
-            stdout=subprocess.PIPE, text=True,
-        )
-        try:
-            subprocess.run(
-                ["ip", "netns", "exec", client, "sh", "-c",
-                 f"sleep 0.3; head -c {size} /dev/zero | timeout 20 nc -N -w 10 {address} {port}"],
-                timeout=40, check=False,
-            )
-            return int(listener.communicate(timeout=40)[0])
-        finally:
-            listener.kill()

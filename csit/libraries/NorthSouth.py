@@ -1,12 +1,10 @@
 """Robot keywords for what lies between pods and everything else: the node, and what is behind an interface."""
 
-import subprocess
-import time
-
 from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
+import carry
 from lab import run, wait_until
 
 PORT = "coeus0"
@@ -60,34 +58,17 @@ class NorthSouth:
         if " 0 received" not in out:
             raise AssertionError(f"node {node} reaches {address} and should not")
 
-    def exchange(self, server, client, address, port, size):
-        """Bytes that arrive over TCP; server and client are names of namespaces."""
-        listener = subprocess.Popen(
-            ["ip", "netns", "exec", server, "sh", "-c", f"timeout 30 nc -l {port} | wc -c"],
-            stdout=subprocess.PIPE, text=True,
-        )
-        try:
-            time.sleep(0.3)
-            subprocess.run(
-                ["ip", "netns", "exec", client, "sh", "-c",
-                 f"head -c {size} /dev/zero | timeout 20 nc -N -w 10 {address} {port}"],
-                timeout=40, check=False,
-            )
-            return int(listener.communicate(timeout=40)[0])
-        finally:
-            listener.kill()
-
     @keyword
     def health_check(self, node, pod, port=8080, size=1048576):
         """The node connects to a pod over TCP; answers how many bytes arrived there."""
         pod = self.coeus.pods[pod]
-        return self.exchange(pod.namespace, self.node(node).namespace, pod.address, int(port), int(size))
+        return carry.pour(pod.namespace, self.node(node).namespace, pod.address, port, size)[0]
 
     @keyword
     def connect_to_node(self, pod, node, port=10250, size=1048576):
         """A pod connects to a node over TCP; answers how many bytes arrived there."""
         node = self.node(node)
-        return self.exchange(node.namespace, self.coeus.pods[pod].namespace, node.local_ip, int(port), int(size))
+        return carry.pour(node.namespace, self.coeus.pods[pod].namespace, node.local_ip, port, size)[0]
 
     @keyword
     def ping_from(self, pod, source, address):
@@ -129,7 +110,7 @@ class NorthSouth:
     @keyword
     def connect_to_outside(self, pod, address, port=8080, size=1048576):
         """A pod connects to the host outside over TCP; answers how many bytes arrived there."""
-        return self.exchange(self.outside, self.coeus.pods[pod].namespace, address, int(port), int(size))
+        return carry.pour(self.outside, self.coeus.pods[pod].namespace, address, port, size)[0]
 
     @keyword
     def source_nat_body(self, mode, node=None, source=None):

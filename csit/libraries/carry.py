@@ -64,14 +64,7 @@ def tcp(source, target, size, patience=10.0):
         except OSError as error:
             raise AssertionError(f"no connection: {error}") from None
 
-        def send():
-            try:
-                sender.sendall(sent)
-                sender.shutdown(socket.SHUT_WR)
-            except OSError:
-                pass  # the other end says how much is missing
-
-        thread = threading.Thread(target=send)
+        thread = threading.Thread(target=send_all, args=(sender, sent))
         thread.start()
         with taker:
             taker.settimeout(patience)
@@ -85,6 +78,49 @@ def tcp(source, target, size, patience=10.0):
                 thread.join()
     if received.digest() != hashlib.sha256(sent).digest():
         raise AssertionError(f"what came is not what was sent: {came} of {size} bytes")
+
+
+def pour(server, client, address, port, size=0, patience=20.0):
+    """Sends `size` bytes over TCP to an address and port at which another namespace listens.
+
+    Returns how many came, and the address that the listener saw them come from: 0 and "" where there was no connection.
+    """
+    family, everywhere = (socket.AF_INET6, "::") if ":" in address else (socket.AF_INET, "0.0.0.0")
+    listener = inside(server, lambda: socket.socket(family, socket.SOCK_STREAM))
+    sender = inside(client, lambda: socket.socket(family, socket.SOCK_STREAM))
+    with listener, sender:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((everywhere, int(port)))
+        listener.listen(1)
+        for end in (listener, sender):
+            end.settimeout(patience)
+        try:
+            sender.connect((address, int(port)))
+            taker, seen = listener.accept()
+        except OSError:
+            return 0, ""
+        thread = threading.Thread(target=send_all, args=(sender, bytes(int(size))))
+        thread.start()
+        came = 0
+        with taker:
+            taker.settimeout(patience)
+            try:
+                while part := taker.recv(1 << 16):
+                    came += len(part)
+            except OSError:
+                pass  # what came is told
+            finally:
+                thread.join()
+    return came, seen[0]
+
+
+def send_all(sender, data):
+    """The other end says how much is missing, if that fails."""
+    try:
+        sender.sendall(data)
+        sender.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
 
 
 def udp(source, target, size, datagram=1200, window=32, patience=2.0):

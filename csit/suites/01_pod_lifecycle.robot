@@ -23,7 +23,7 @@ TC1 A Pod Within A Node Under A Namespace
     ${elan interface}=    Resource Should Exist    ${CONFIG}/elan:elan-interfaces/elan-interface/blue:p1
     Should Be Equal    ${elan interface}[elan:elan-interface][0][elan-instance-name]    ${ELAN 1}
     Resource Should Exist    ${CONFIG}/l3vpn:vpn-interfaces/vpn-interface/blue:p1
-    Wait Until Keyword Succeeds    10 s    200 ms
+    Wait Until Keyword Succeeds    30 s    200 ms
     ...    Resource Should Exist    ${OPERATIONAL}/ietf-interfaces:interfaces-state/interface/blue:p1
     Ping Should Pass    blue:p1    10.11.1.1
 
@@ -56,7 +56,7 @@ TC1 The Operational Lists Show The Pod
 TC1 The Pod Says When Its Switch Has It
     ${object}=    Resource Should Exist    ${OPERATIONAL}/coeus-status:objects/object/blue:p1
     ${desired}=    Set Variable    ${object}[coeus-status:object][0][desired-revision]
-    Wait Until Keyword Succeeds    10 s    200 ms    Switch Should Have    1    ${desired}
+    Wait Until Keyword Succeeds    30 s    200 ms    Switch Should Have    1    ${desired}
 
 TC1 The Nodes Are Joined By A Tunnel Each Way
     ${one}=    Dpn Id    1
@@ -156,7 +156,7 @@ Start Two Nodes
     Announce Node    1    10.11.1.0/24
     Announce Node    2    10.11.2.0/24
     FOR    ${node}    IN    1    2
-        ${count}=    Wait Until Keyword Succeeds    15 s    500 ms    Settled Flow Count    ${node}
+        ${count}=    Wait Until Keyword Succeeds    30 s    500 ms    Settled Flow Count    ${node}
         Set Suite Variable    ${EMPTY FLOWS ${node}}    ${count}
     END
 

@@ -15,7 +15,7 @@ No Packet Is Lost When The Controller Is Killed And Restarted
     Should Be Equal As Integers    ${lost}    0
 
 A Restart That Changes Nothing Sends Nothing
-    Wait Until Keyword Succeeds    15 s    200 ms    Switches Are Connected
+    Wait Until Keyword Succeeds    30 s    200 ms    Switches Are Connected
     FOR    ${node}    IN    1    2
         FOR    ${what}    IN    flow-mods    group-mods    meter-mods
             ${sent}=    Switch Leaf    ${node}    ${what}
@@ -43,7 +43,7 @@ A Switch That Stays Away Is Shown So After A Restart
     Kill Daemon Of    2    vswitchd
     Start Controller
     Open Session
-    Wait Until Keyword Succeeds    10 s    200 ms    Switch Should Be Lost    2    not connected since the controller started
+    Wait Until Keyword Succeeds    30 s    200 ms    Switch Should Be Lost    2    not connected since the controller started
     ${session}=    Switch Leaf    2    openflow-session
     Should Match Regexp    ${session}[last-seen]    ^20
 
@@ -51,7 +51,7 @@ When And Why A Switch Was Lost Is Known After A Restart
     Start Daemon Of    2    vswitchd
     Wait Until Keyword Succeeds    30 s    500 ms    Switches Are Connected
     Kill Daemon Of    2    vswitchd
-    Wait Until Keyword Succeeds    10 s    200 ms    Switch Should Be Lost    2    ${EMPTY}
+    Wait Until Keyword Succeeds    30 s    200 ms    Switch Should Be Lost    2    ${EMPTY}
     ${before}=    Switch Leaf    2    openflow-session
     Stop Controller
     Start Controller

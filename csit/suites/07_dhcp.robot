@@ -36,7 +36,7 @@ A Lease Is Renewed And Released
     Plug Pod    p3    blue    1
     ${address}=    Renew And Release    blue:p3
     Should Be Equal    ${address}    192.168.10.4
-    Wait Until Keyword Succeeds    5 s    200 ms    Resource Should Not Exist    ${LEASES}/lease/blue:p3
+    Wait Until Keyword Succeeds    30 s    200 ms    Resource Should Not Exist    ${LEASES}/lease/blue:p3
 
 An Exhausted Pool Offers Nothing And Says So
     Create Pod    p4    blue    1
@@ -46,7 +46,7 @@ An Exhausted Pool Offers Nothing And Says So
     Create Pod    p5    blue    1
     Plug Pod    p5    blue    1
     Run Keyword And Expect Error    *got no lease*    Get Lease    blue:p5
-    Wait Until Keyword Succeeds    10 s    200 ms    Counter Should Be At Least    exhausted    1
+    Wait Until Keyword Succeeds    30 s    200 ms    Counter Should Be At Least    exhausted    1
     Resource Should Come To Say    ${LEVELS}    "state":"exhausted"    "free":"0"
 
 A Wider Pool Serves Who Waited
@@ -126,7 +126,7 @@ A Relay Agent's Clients Are Served
     ${relays}=    Create List    blue:p9
     Put Pool    blue    10.9.0.0/24    10.9.0.1    10.9.0.10    10.9.0.11    relay-agent=${relays}
     ${options}=    Evaluate    {"82": "010403040506"}
-    Wait Until Keyword Succeeds    10 s    200 ms    Relayed Request Should Be Offered    10.9.0.10    ${options}
+    Wait Until Keyword Succeeds    30 s    200 ms    Relayed Request Should Be Offered    10.9.0.10    ${options}
     ${said}=    Say DHCP    blue:p9    REQUEST    chaddr=02:00:00:00:99:01    giaddr=10.9.0.1    source=192.168.10.99    requested=10.9.0.10    server=10.9.0.1    options=${options}
     Should Be Equal    ${said}[kind]    ACK
     Should Be Equal    ${said}[to]    10.9.0.1
@@ -151,7 +151,7 @@ A Shrunken Pool Keeps Its Leases And Gives Out No More Of Them
 
 A Lease Ends With Its Pod
     Delete Pod    p1    blue
-    Wait Until Keyword Succeeds    5 s    200 ms    Resource Should Not Exist    ${LEASES}/lease/blue:p1
+    Wait Until Keyword Succeeds    30 s    200 ms    Resource Should Not Exist    ${LEASES}/lease/blue:p1
 
 Pools That Cannot Be Served Are Refused
     Pool Should Be Refused    allocate-from 192.168.10.9 is above allocate-to    allocate-from=192.168.10.9    allocate-to=192.168.10.3

@@ -12,8 +12,8 @@ ${SWITCHES}         ${OPERATIONAL}/coeus-status:switches/switch
 *** Test Cases ***
 Both Sessions Of A Node Are Told
     ${dpid}=    Dpid Of    1
-    Wait Until Keyword Succeeds    15 s    300 ms    Session Should Be    1    openflow-session    ${TRUE}
-    Wait Until Keyword Succeeds    15 s    300 ms    Session Should Be    1    ovsdb-session    ${TRUE}
+    Wait Until Keyword Succeeds    30 s    300 ms    Session Should Be    1    openflow-session    ${TRUE}
+    Wait Until Keyword Succeeds    30 s    300 ms    Session Should Be    1    ovsdb-session    ${TRUE}
     Resource Should Come To Say    ${OPERATIONAL}/opendaylight-inventory:nodes    flow-node-inventory:ip-address
 
 A Lost Node Says Since When And Why, And Keeps Its Network
@@ -39,8 +39,8 @@ A Node Leaves In One Step
     Resource Should Not Say    ${CONFIG}/itm-state:dpn-endpoints    192.168.200.3
     Resource Should Not Say    ${CONFIG}/odl-fib:fibEntries    10.11.3.10
     Resource Should Not Say    ${OPERATIONAL}/coeus-status:objects    blue:p3
-    Wait Until Keyword Succeeds    10 s    200 ms    No Flow Should Name    1    10.11.3.
-    Wait Until Keyword Succeeds    10 s    200 ms    No Flow Should Name    2    192.168.200.3
+    Wait Until Keyword Succeeds    30 s    200 ms    No Flow Should Name    1    10.11.3.
+    Wait Until Keyword Succeeds    30 s    200 ms    No Flow Should Name    2    192.168.200.3
 
 Who Has Left Stays Out Until It Joins
     Start Daemon Of    3    vswitchd
@@ -63,7 +63,7 @@ GRE Carries What Asks For It
     Create Network Pod    g1    green    1    10.13.1.10    GRE    1    10.13.1.1
     Create Network Pod    g2    green    1    10.13.1.20    GRE    2    10.13.1.1
     Ping Should Pass    green:g1    10.13.1.20    30
-    Wait Until Keyword Succeeds    20 s    500 ms    Port Should Have Sent    1    gre-coeus
+    Wait Until Keyword Succeeds    30 s    500 ms    Port Should Have Sent    1    gre-coeus
 
 A Pod On A VLAN Waits For Its Physical Network
     Create Network Pod    v1    vlan    1    10.20.0.11    VLAN    1    10.20.0.1    100
@@ -103,7 +103,7 @@ Geneve Takes The Place Of VXLAN
     Ping Should Pass    blue:p1    10.11.2.10    30
     Resource Should Say    ${OPERATIONAL}/itm-state:tunnels_state    coeus-tunnel:tunnel-type-geneve
     Resource Should Say    ${CONFIG}/itm-state:dpn-endpoints    tunnel-type-geneve    tunnel-type-gre
-    Wait Until Keyword Succeeds    20 s    500 ms    Port Should Have Sent    1    geneve-coeus
+    Wait Until Keyword Succeeds    30 s    500 ms    Port Should Have Sent    1    geneve-coeus
 
 *** Keywords ***
 Start Three Nodes

@@ -35,7 +35,7 @@ Gateways And Neighbours Are Answered By The Switch
 Flow Statistics Count What Was Sent
     ${id}=    Dpn Id    1
     Ping Should Pass    blue:p1    10.11.2.10
-    Wait Until Keyword Succeeds    15 s    500 ms    Table Should Have Matched    ${id}    21
+    Wait Until Keyword Succeeds    30 s    500 ms    Table Should Have Matched    ${id}    21
     ${flows}=    Flows Of Table    ${id}    21
     ${counted}=    Evaluate    sum(int(flow['opendaylight-flow-statistics:flow-statistics']['packet-count']) for flow in $flows)
     Should Be True    ${counted} > 0

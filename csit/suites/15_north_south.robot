@@ -40,7 +40,7 @@ A Default Route Takes What Nobody Has
 A Route That Goes Leads Nowhere
     DELETE On Session    coeus    ${ADJACENCY}/0.0.0.0%2F0    expected_status=200
     DELETE On Session    coeus    ${ADJACENCY}/10.77.0.0%2F16    expected_status=200
-    Wait Until Keyword Succeeds    10 s    300 ms    Ping Should Fail    c2    10.77.0.1
+    Wait Until Keyword Succeeds    30 s    300 ms    Ping Should Fail    c2    10.77.0.1
     Ping Should Fail    c2    198.51.100.7
     Ping Should Pass    c2    10.50.0.11
 
@@ -111,14 +111,14 @@ Namespaces Are No Outside Of Each Other
 Translation Ends When It Is Switched Off
     ${body}=    Source Nat Body    none
     PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=200
-    Wait Until Keyword Succeeds    10 s    300 ms    Ping Should Fail    blue:p1    ${OUTSIDE}
+    Wait Until Keyword Succeeds    30 s    300 ms    Ping Should Fail    blue:p1    ${OUTSIDE}
     ${body}=    Source Nat Body    node    1    203.0.113.5
     PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=200
     Ping Should Pass    blue:p1    ${OUTSIDE}
 
 A Pod That Goes Is Reached No More
     Delete Pod    r1    red
-    Wait Until Keyword Succeeds    10 s    300 ms    Node Should Not Reach    1    10.11.1.20
+    Wait Until Keyword Succeeds    30 s    300 ms    Node Should Not Reach    1    10.11.1.20
 
 The Switches Hold What The Data Ask For
     Tables Should Be As From Scratch

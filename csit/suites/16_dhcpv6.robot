@@ -36,7 +36,7 @@ A Lease Is Renewed And Released
     Resource Should Come To Say    ${OPERATIONAL}/coeus-status:objects/object/blue:p2    blue:p2
     ${address}=    Renew And Release V6    blue:p2
     Should Be Equal    ${address}    fd00:1::4
-    Wait Until Keyword Succeeds    5 s    200 ms    Resource Should Not Exist    ${LEASES}/ipv6-lease/blue:p2
+    Wait Until Keyword Succeeds    30 s    200 ms    Resource Should Not Exist    ${LEASES}/ipv6-lease/blue:p2
     Counter Should Come To    renew    1
     Counter Should Come To    release    1
 
@@ -138,7 +138,7 @@ Leases And The Server's Identifier Outlive The Controller
 
 A Lease Ends With Its Pod
     Delete Pod    p1    blue
-    Wait Until Keyword Succeeds    5 s    200 ms    Resource Should Not Exist    ${LEASES}/ipv6-lease/blue:p1
+    Wait Until Keyword Succeeds    30 s    200 ms    Resource Should Not Exist    ${LEASES}/ipv6-lease/blue:p1
 
 What The Switches Hold Is What The Data Say
     Tables Should Be As From Scratch
@@ -164,7 +164,7 @@ Put Stateless Pool
 
 Counter Should Come To
     [Arguments]    ${name}    ${number}
-    Wait Until Keyword Succeeds    10 s    200 ms    Counter Should Be At Least    ${name}    ${number}
+    Wait Until Keyword Succeeds    30 s    200 ms    Counter Should Be At Least    ${name}    ${number}
 
 Counter Should Be At Least
     [Arguments]    ${name}    ${number}

@@ -152,7 +152,7 @@ What Is Removed Leaves Nothing
     Resource Should Not Say    ${CONFIG}/odl-fib:fibEntries    vrfEntry
     Resource Should Not Exist    ${OPERATIONAL}/elan:elan-forwarding-tables
     FOR    ${node}    IN    1    2
-        Wait Until Keyword Succeeds    15 s    300 ms    Tables Should Be    ${node}    ${EMPTY ${node}}
+        Wait Until Keyword Succeeds    30 s    300 ms    Tables Should Be    ${node}    ${EMPTY ${node}}
     END
 
 *** Keywords ***

@@ -24,7 +24,7 @@ A Service Answers With All Its Endpoints
     Put Service    ${WEB}    web    blue    10.96.0.10    http:TCP:80:http    dns:UDP:53:5353
     ${both}=    Create List    10.11.1.20    10.11.2.20
     Put Endpoints    ${WEB}    web    blue    ${both}    http:TCP:8080    dns:UDP:5353
-    Wait Until Keyword Succeeds    10 s    300 ms    Resource Should Say    ${STATES}/${WEB}    "state":"active"
+    Wait Until Keyword Succeeds    30 s    300 ms    Resource Should Say    ${STATES}/${WEB}    "state":"active"
     ${among}=    Create List    blue:w1    blue:w2
     Service Should Answer    blue:c1    10.96.0.10    80    among=${among}    times=16
     Service Should Answer    blue:c1    10.96.0.10    53    UDP    among=${among}    all_of_them=${False}
@@ -202,7 +202,7 @@ What Is Wrong Is Refused
 
 The Switches Hold What The Data Ask For
     # What they have learned of clients is theirs, and ends by itself.
-    Wait Until Keyword Succeeds    15 s    500 ms    Nothing Should Be Learned
+    Wait Until Keyword Succeeds    30 s    500 ms    Nothing Should Be Learned
     Tables Should Be As From Scratch
     ${among}=    Create List    blue:w1    blue:w2
     Service Should Answer    red:c4    10.96.0.10    80    among=${among}    times=16

@@ -93,7 +93,7 @@ An Address That Moves To Another Node Is Announced There
 An Address That Is Taken Away Leads Nowhere
     DELETE On Session    coeus    ${ROUTERS}/r1    expected_status=200
     DELETE On Session    coeus    ${ROUTERS}/r2    expected_status=200
-    Wait Until Keyword Succeeds    10 s    300 ms    Host Should Not Reach    host    203.0.113.7
+    Wait Until Keyword Succeeds    30 s    300 ms    Host Should Not Reach    host    203.0.113.7
     Ping Should Fail    blue:p2    203.0.113.9
     FOR    ${node}    IN    1    2
         ${left}=    Flows Naming    ${node}    203.0.113.
@@ -118,7 +118,7 @@ TC3 Remove A Pod From A Service
     ${body}=    Service Body    ${SERVICE}    web    blue    203.0.113.12
     PUT On Session    coeus    ${SERVICES}/${SERVICE}    json=${body}    expected_status=200
     Resource Should Not Say    ${INFO}    203.0.113.12
-    Wait Until Keyword Succeeds    10 s    300 ms    Host Should Not Reach    host    203.0.113.12
+    Wait Until Keyword Succeeds    30 s    300 ms    Host Should Not Reach    host    203.0.113.12
     Ping Should Fail    blue:p1    203.0.113.9
     ${left}=    Flows Naming    1    203.0.113.
     Should Be Empty    ${left}
@@ -129,7 +129,7 @@ A Pod That Goes Takes Its Entry Along
     Host Should Reach    host    203.0.113.12
     Delete Pod    p1    blue
     Resource Should Not Say    ${INFO}    203.0.113.12
-    Wait Until Keyword Succeeds    10 s    300 ms    Host Should Not Reach    host    203.0.113.12
+    Wait Until Keyword Succeeds    30 s    300 ms    Host Should Not Reach    host    203.0.113.12
     DELETE On Session    coeus    ${SERVICES}/${SERVICE}    expected_status=200
 
 Pods Without An Address Share That Of Their Node
@@ -150,7 +150,7 @@ Pods Without An Address Share That Of Their Node
 And Have None When That Ends
     ${body}=    Evaluate    {"coeus-north-south:source-nat": {"mode": "none"}}
     PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=200
-    Wait Until Keyword Succeeds    10 s    300 ms    Ping Should Fail    blue:p2    203.0.113.9
+    Wait Until Keyword Succeeds    30 s    300 ms    Ping Should Fail    blue:p2    203.0.113.9
 
 A Restart Sends Nothing
     Put Floating    r2    203.0.113.8    red:r2    10.11.2.20
