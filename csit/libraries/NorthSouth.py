@@ -96,6 +96,32 @@ class NorthSouth:
         return "198.51.100.2"
 
     @keyword
+    def connect_outside_v6(self, node, *sources):
+        """The same host with an IPv6 address; it knows of these addresses behind the node. Answers its address."""
+        node = self.node(node)
+        node.inside("sysctl", "-q", "-w", "net.ipv6.conf.all.forwarding=1")
+        for namespace, device, address in ((node.namespace, "ext0", "2001:db8:9::1/64"), (self.outside, "eth0", "2001:db8:9::2/64")):
+            run("ip", "-n", namespace, "address", "add", address, "dev", device, "nodad")
+        for source in sources:
+            run("ip", "-n", self.outside, "route", "add", source, "via", "2001:db8:9::1")
+            node.inside("ip", "-6", "route", "replace", source, "dev", PORT)
+        return "2001:db8:9::2"
+
+    @keyword
+    def source_seen_outside(self, pod, address):
+        """Where a connection of the pod comes from, as the host outside sees it."""
+        listener = subprocess.Popen(
+            ["ip", "netns", "exec", self.outside, "timeout", "15", "nc", "-v", "-n", *(["-6"] if ":" in address else []), "-l", "8081"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )
+        try:
+            time.sleep(0.3)
+            self.coeus.pods[pod].inside("sh", "-c", f"echo | timeout 10 nc -N -w 5 {address} 8081")
+            return listener.communicate(timeout=20)[1]
+        finally:
+            listener.kill()
+
+    @keyword
     def outside_should_not_reach(self, address):
         out = run("ip", "netns", "exec", self.outside, "ping", "-n", "-c", "3", "-i", "0.2", "-W", "1", address, check=False)
         if " 0 received" not in out:
@@ -113,10 +139,12 @@ class NorthSouth:
         return carry.pour(self.outside, self.coeus.pods[pod].namespace, address, port, size)[0]
 
     @keyword
-    def source_nat_body(self, mode, node=None, source=None):
+    def source_nat_body(self, mode, node=None, source=None, source_v6=None):
         nat = {"mode": mode}
         if node:
             nat["node"] = [{"address": self.node(node).local_ip, "source-address": source}]
+            if source_v6:
+                nat["node"][0]["ipv6-source-address"] = source_v6
         return {"coeus-north-south:source-nat": nat}
 
     # -- interfaces written by hand

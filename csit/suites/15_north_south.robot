@@ -116,6 +116,41 @@ Translation Ends When It Is Switched Off
     PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=200
     Ping Should Pass    blue:p1    ${OUTSIDE}
 
+Pods Get Outside By IPv6
+    [Documentation]    By the address that stands for a node without one of its own, and then by one that is routed to it.
+    Give Pod Both Versions    p1    blue    10.11.1.10    fd00:1::10
+    Give Pod Both Versions    r1    red    10.11.1.20    fd00:1::20
+    ${outside}=    Connect Outside V6    1    fdc0:e5:4d::1    2001:db8:5::5
+    Set Suite Variable    ${OUTSIDE V6}    ${outside}
+    FOR    ${pod}    IN    blue:p1    red:r1
+        Ping Should Pass    ${pod}    ${OUTSIDE V6}
+        ${seen}=    Source Seen Outside    ${pod}    ${OUTSIDE V6}
+        Should Contain    ${seen}    fdc0:e5:4d::1
+    END
+    ${body}=    Source Nat Body    node    1    203.0.113.5    2001:db8:5::5
+    PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=200
+    FOR    ${pod}    IN    blue:p1    red:r1
+        Ping Should Pass    ${pod}    ${OUTSIDE V6}
+        ${bytes}=    Connect To Outside    ${pod}    ${OUTSIDE V6}
+        Should Be Equal As Integers    ${bytes}    1048576
+        ${seen}=    Source Seen Outside    ${pod}    ${OUTSIDE V6}
+        Should Contain    ${seen}    2001:db8:5::5
+    END
+    Ping Should Pass    blue:p1    ${OUTSIDE}
+
+IPv6 Keeps Namespaces Apart And The Outside Out
+    Ping Should Fail    red:r1    fd00:1::10
+    Ping Should Fail    blue:p1    fd00:1::20
+    Outside Should Not Reach    2001:db8:5::5
+    Put Behind    blue:p1    fd00:1::77/128
+    ${answers}=    Ping From    blue:p1    fd00:1::77    ${OUTSIDE V6}
+    Should Be Equal As Integers    ${answers}    0
+
+Source Addresses That Nobody Can Have Are Refused
+    ${body}=    Source Nat Body    node    1    203.0.113.5    fe80::5
+    ${answer}=    PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=400
+    Should Contain    ${answer.text}    fe80::5
+
 A Pod That Goes Is Reached No More
     Delete Pod    r1    red
     Wait Until Keyword Succeeds    30 s    300 ms    Node Should Not Reach    1    10.11.1.20
@@ -132,6 +167,13 @@ Start Two Nodes
     PUT On Session    coeus    ${CONFIG}/elan:elan-instances/elan-instance/lan    json=${elan}    expected_status=201
     ${vpn}=    Evaluate    {"l3vpn:vpn-instance": [{"vpn-instance-name": "corp", "ipv4-family": {"route-distinguisher": ["7:1"]}}]}
     PUT On Session    coeus    ${CONFIG}/l3vpn:vpn-instances/vpn-instance/corp    json=${vpn}    expected_status=201
+
+Give Pod Both Versions
+    [Arguments]    ${name}    ${namespace}    ${v4}    ${v6}
+    ${body}=    Dual Pod Body    ${name}    ${namespace}    1    ${v4}    ${v6}
+    ${uid}=    Pod Uid    ${namespace}:${name}
+    PUT On Session    coeus    ${CONFIG}/pod:coe/pods/${uid}    json=${body}    expected_status=200
+    Add Address    ${namespace}:${name}    ${v6}/64    fe80::1
 
 Create Interface
     [Documentation]    An interface written by hand in lan and corp, and its port on a node.

@@ -67,7 +67,7 @@ pub use services::{
     EndpointPort, SERVICE_ANSWERS, SERVICE_REQUESTS, ServedPort, Service, ServiceEndpoints, ServiceFault,
     ServicePool, ServicePort, ServiceSubject, Target,
 };
-pub use source_nat::{Source, SourceNat};
+pub use source_nat::{NodeSources, Source, SourceNat};
 pub use spans::{
     CHUNK_BITS, Chunk, Elan, NodePort, SHARES, Switch, TunnelKind, TunnelPort, Vpn, gateway_mac, share_of,
 };

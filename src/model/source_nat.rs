@@ -1,7 +1,7 @@
 //! Which address the packets of pods have outside: `/coeus-north-south:source-nat`.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use super::apply::{Model, Work};
@@ -14,8 +14,10 @@ use crate::schema::{Fields, Schema, SchemaId, Text, Value};
 /// `mode`.
 const NODE: i32 = 1;
 const EXTERNAL_NETWORK: i32 = 2;
-/// Source address where none is configured: the node itself translates once more.
+/// Source addresses where none is configured: the node itself translates once more. IPv4: link-local (RFC 3927); IPv6: unique
+/// local (RFC 4193), since no router forwards what is link-local.
 const DEFAULT_SOURCE: Ipv4Addr = Ipv4Addr::new(169, 254, 77, 1);
+const DEFAULT_SOURCE_V6: Ipv6Addr = Ipv6Addr::new(0xfdc0, 0xe5, 0x4d, 0, 0, 0, 0, 1);
 
 /// Source address translation at the node. That it is there means that it is on.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -24,15 +26,30 @@ pub struct SourceNat {
     pub network: Option<Text>,
     /// Source addresses by an address of the node.
     pub sources: BTreeMap<IpAddr, Ipv4Addr>,
+    /// The same of IPv6; by an external network there is none.
+    pub sources_v6: BTreeMap<IpAddr, Ipv6Addr>,
 }
 
 /// How pods of a switch get outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// With this address, by their node.
-    Node(Ipv4Addr),
+    /// With these addresses, by their node.
+    Node(NodeSources),
     /// With an address of an external network, straight there.
     Outside(Outlet),
+}
+
+/// What a node's pods come from outside, by version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeSources {
+    pub v4: Ipv4Addr,
+    pub v6: Ipv6Addr,
+}
+
+impl NodeSources {
+    pub fn both(self) -> [IpAddr; 2] {
+        [self.v4.into(), self.v6.into()]
+    }
 }
 
 /// Each field is the node of that name.
@@ -43,6 +60,7 @@ pub struct SourceNatNames {
     external_network: SchemaId,
     node: SchemaId,
     source_address: SchemaId,
+    ipv6_source_address: SchemaId,
 }
 
 impl SourceNatNames {
@@ -56,6 +74,7 @@ impl SourceNatNames {
             external_network: id("/external-network"),
             node: id("/node"),
             source_address: id("/node/source-address"),
+            ipv6_source_address: id("/node/ipv6-source-address"),
         }
     }
 
@@ -71,10 +90,18 @@ impl SourceNatNames {
             _ => None,
         };
         network.map(|network| {
-            let source = |(address, node): (Text, &Arc<Fields>)| {
+            let v4 = |(address, node): (Text, &Arc<Fields>)| {
                 Some((address.parse().ok()?, node.text(self.source_address)?.parse().ok()?))
             };
-            SourceNat { network, sources: entries(fields, self.node).filter_map(source).collect() }
+            let v6 = |(address, node): (Text, &Arc<Fields>)| {
+                Some((address.parse().ok()?, node.text(self.ipv6_source_address)?.parse().ok()?))
+            };
+            let nodes = || entries(fields, self.node);
+            SourceNat {
+                network,
+                sources: nodes().filter_map(v4).collect(),
+                sources_v6: nodes().filter_map(v6).collect(),
+            }
         })
     }
 }
@@ -92,14 +119,17 @@ impl Model {
     /// How pods of a switch get outside. `None`: they do not get there.
     pub fn source_nat(&self, dpid: Dpid) -> Option<Source> {
         let nat = self.source_nat.as_ref()?;
-        let own = self.node_side.addresses_of(dpid).find_map(|address| nat.sources.get(&address)).copied();
+        let addresses = || self.node_side.addresses_of(dpid);
+        let own = addresses().find_map(|address| nat.sources.get(&address)).copied();
         if nat.network.is_some() {
             let outlet = self.outside(own?)?.ok()?;
             return (outlet.dpid == dpid && self.floating(outlet.external).is_none())
                 .then_some(Source::Outside(outlet));
         }
         self.node_port(dpid)?;
-        Some(Source::Node(own.unwrap_or(DEFAULT_SOURCE)))
+        let own_v6 = addresses().find_map(|address| nat.sources_v6.get(&address)).copied();
+        let (v4, v6) = (own.unwrap_or(DEFAULT_SOURCE), own_v6.unwrap_or(DEFAULT_SOURCE_V6));
+        Some(Source::Node(NodeSources { v4, v6 }))
     }
 
     /// Addresses of external networks that the pods of a node share.

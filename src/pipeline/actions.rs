@@ -79,13 +79,6 @@ pub fn track<O>(zone: u16, table: Table<O>) -> Action {
     Action::Ct(Ct { zone: CtZone::Number(zone), table: Some(table.id()), nat, ..Ct::default() })
 }
 
-/// A new connection is remembered, and from now on comes from this address.
-pub fn translate_source<O>(zone: u16, source: Ipv4Addr, table: Table<O>) -> Action {
-    let nat = CtNat { source: true, addresses: Some((source, source)), ..CtNat::default() };
-    let zone = CtZone::Number(zone);
-    Action::Ct(Ct { commit: true, zone, table: Some(table.id()), nat: Some(nat), ..Ct::default() })
-}
-
 /// Where `reg5` and the metadata hold the tag of an ELAN (`pipelines/netvirt.toml`).
 fn elan_zone(of_egress: bool) -> Subfield {
     if of_egress { Subfield::range(Field::Reg5, 0, 16) } else { Subfield::range(Field::Metadata, 24, 16) }
@@ -121,8 +114,8 @@ pub fn translate_destination<O>(zone: u16, address: IpAddr, port: u16, table: Ta
     Action::Ct(Ct { commit: true, zone, table: Some(table.id()), nat: Some(nat), ..Ct::default() })
 }
 
-/// The same of its source, of either version.
-pub fn translate_source_to<O>(zone: u16, source: IpAddr, table: Table<O>) -> Action {
+/// A new connection is remembered, and from now on comes from this address.
+pub fn translate_source<O>(zone: u16, source: IpAddr, table: Table<O>) -> Action {
     let nat = CtNat { source: true, ..nat_to(source) };
     let zone = CtZone::Number(zone);
     Action::Ct(Ct { commit: true, zone, table: Some(table.id()), nat: Some(nat), ..Ct::default() })

@@ -114,6 +114,11 @@ pub fn ipv4_src(source: Ipv4Addr) -> [MatchField; 2] {
     [ipv4(), MatchField::exact(Field::Ipv4Src, u32::from(source))]
 }
 
+/// Packets of the version that an address is of.
+pub fn ip_version_of(address: IpAddr) -> MatchField {
+    if address.is_ipv4() { ipv4() } else { ipv6() }
+}
+
 /// One destination address, of either version.
 pub fn ip_host(address: IpAddr) -> [MatchField; 2] {
     match address {
@@ -285,6 +290,15 @@ pub fn ipv6_src(source: Ipv6Addr) -> MatchField {
 /// Any link-local source (fe80::/10).
 pub fn ipv6_src_link_local() -> [MatchField; 2] {
     [ipv6(), MatchField::masked(Field::Ipv6Src, 0xfe80_u128 << 112, 0xffc0_u128 << 112)]
+}
+
+/// Link-local sources, link-local destinations, and groups: what no router forwards (RFC 4291 section 2.5.6, and 2.7 as far as no
+/// groups are routed).
+pub fn ipv6_of_the_link() -> [[MatchField; 2]; 3] {
+    let link_local = (0xfe80_u128 << 112, 0xffc0_u128 << 112);
+    let groups = (0xff_u128 << 120, 0xff_u128 << 120);
+    [(Field::Ipv6Src, link_local), (Field::Ipv6Dst, link_local), (Field::Ipv6Dst, groups)]
+        .map(|(field, (value, mask))| [ipv6(), MatchField::masked(field, value, mask)])
 }
 
 /// Bits of `ct_state`. Source: ovs-fields(7).

@@ -299,7 +299,15 @@ pub fn node_port(node: u64, ofport: u32) -> Row {
 /// Source NAT at the nodes, these with source addresses of their own.
 pub fn translated(sources: &[(u64, &str)]) -> Row {
     let source = |(node, source): &(u64, &str)| (IpAddr::V4(host(*node)), source.parse().unwrap());
-    Row::SourceNat(Some(SourceNat { network: None, sources: sources.iter().map(source).collect() }))
+    let sources = sources.iter().map(source).collect();
+    Row::SourceNat(Some(SourceNat { network: None, sources, sources_v6: BTreeMap::new() }))
+}
+
+/// The same with source addresses of IPv6 as well.
+pub fn translated_both(sources: &[(u64, &str)], v6: &[(u64, &str)]) -> Row {
+    let Row::SourceNat(Some(row)) = translated(sources) else { unreachable!() };
+    let source = |(node, source): &(u64, &str)| (IpAddr::V4(host(*node)), source.parse().unwrap());
+    Row::SourceNat(Some(SourceNat { sources_v6: v6.iter().map(source).collect(), ..row }))
 }
 
 /// The same by an external network.

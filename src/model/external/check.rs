@@ -1,10 +1,10 @@
 //! External networks and floating addresses that cannot be, found before they are committed.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::super::apply::Model;
-use super::super::rows::{NetworkType, Row, usable_v4};
+use super::super::rows::{NetworkType, Row, usable, usable_v4};
 use super::super::services::Service;
 use super::super::source_nat::SourceNat;
 use super::{ExternalNetwork, FloatingRouter, Mapping};
@@ -68,10 +68,25 @@ impl Model {
 
     /// Addresses that the pods of a node share are granted, and each is one node's.
     fn check_shared(&self, row: &SourceNat, coming: &Coming<'_>) -> Result<(), FloatingFault> {
-        let Some(network) = &row.network else { return Ok(()) };
         let fault = |in_use, what: String| {
             Err(FloatingFault { at: FaultPlace::SourceNat, in_use, message: format!("source-nat: {what}") })
         };
+        let v4 = row.sources.iter().map(|(node, source)| (node, IpAddr::V4(*source)));
+        let v6 = row.sources_v6.iter().map(|(node, source)| (node, IpAddr::V6(*source)));
+        if let Some((node, source)) = v4.chain(v6).find(|(_, source)| !usable(*source)) {
+            let next = "choose a unicast address that is routed to the node";
+            return fault(false, format!("nobody can come from {source} of node {node}; {next}"));
+        }
+        let Some(network) = &row.network else { return Ok(()) };
+        if let Some((node, source)) = row.sources_v6.first_key_value() {
+            let next = "leave it out, or use mode node";
+            return fault(
+                false,
+                format!(
+                    "ipv6-source-address {source} of node {node}: external networks are IPv4 only; {next}"
+                ),
+            );
+        }
         let Some((_, granting)) = self.coming_networks(coming).find(|(id, _)| *id == network) else {
             let next = "write it to /odl-nat:external-networks first, and name it in external-network";
             return fault(false, format!("external network {network:?} does not exist; {next}"));

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::super::zones::{CLIENTS, HAIRPIN_V4, HAIRPIN_V6, HAIRPINS};
-use crate::pipeline::actions::{track, translate_source_to};
+use crate::pipeline::actions::{track, translate_source};
 use crate::pipeline::matches::{egress_service, ipv4, ipv6, service_way};
 use crate::pipeline::{EGRESS_DISPATCHER, Flow, Owner, SERVICE_EGRESS, ServiceWay};
 
@@ -26,7 +26,7 @@ pub(super) fn services_egress() -> Vec<Flow> {
             let answer = draft(ServiceWay::Answer).matching([version]);
             flows.push(answer.then([track(CLIENTS, SERVICE_EGRESS)]).owned_by(&owner));
             let draft = draft(ServiceWay::Hairpin).matching([version]);
-            let flow = draft.then([translate_source_to(HAIRPINS, source, SERVICE_EGRESS)]);
+            let flow = draft.then([translate_source(HAIRPINS, source, SERVICE_EGRESS)]);
             flows.push(flow.owned_by(&owner));
         }
     }

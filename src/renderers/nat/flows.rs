@@ -1,13 +1,13 @@
 //! Tables 26, 44, 46 and 47.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
-use crate::model::{NODE_VPN, Outlet, gateway_mac};
+use crate::model::{NODE_VPN, NodeSources, Outlet, gateway_mac};
 use crate::net::{LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{
     clear_in_port, egress_to, load_metadata, resubmit, set_eth_dst, set_eth_src, track, translate_source,
 };
-use crate::pipeline::matches::{ct_known, ct_new, ipv4, ipv4_src, vpn_id};
+use crate::pipeline::matches::{ct_known, ct_new, ip_src_host, ip_version_of, vpn_id};
 use crate::pipeline::{
     Action, EGRESS_DISPATCHER, FIB, Flow, INBOUND_NAPT, Metadata, NAPT_TO_FIB, OUTBOUND_NAPT, Owner, PSNAT,
     owners,
@@ -29,21 +29,24 @@ const ZONE: u16 = 65_520;
 type Owned = Owner<owners::Nat>;
 
 /// A pod's packets to outside.
-pub(super) fn of_pod(vpn: VpnId, source: Ipv4Addr, owner: &Owned) -> Flow {
+pub(super) fn of_pod(vpn: VpnId, source: IpAddr, owner: &Owned) -> Flow {
     Flow::table(PSNAT)
         .priority(TRANSLATED)
         .matching([vpn_id(vpn)])
-        .matching(ipv4_src(source))
+        .matching(ip_src_host(source))
         .then([track(ZONE, OUTBOUND_NAPT)])
         .owned_by(owner)
 }
 
 /// What all pods of a switch share: by its node.
-pub(super) fn of_switch(source: Ipv4Addr, lport: LportTag, node: MacAddr, owner: &Owned) -> Vec<Flow> {
-    let out = vec![set_eth_src(gateway_mac(NODE_VPN)), set_eth_dst(node), egress_to(lport)];
-    let out = out.into_iter().chain([resubmit(EGRESS_DISPATCHER)]).collect();
+pub(super) fn of_switch(sources: NodeSources, lport: LportTag, node: MacAddr, owner: &Owned) -> Vec<Flow> {
+    let out = [set_eth_src(gateway_mac(NODE_VPN)), set_eth_dst(node), egress_to(lport)];
+    let out: Vec<Action> = out.into_iter().chain([resubmit(EGRESS_DISPATCHER)]).collect();
     let back = Metadata::new().split_horizon(true);
-    translated(source, NODE_VPN, back, out, owner)
+    let each = |source: IpAddr| translated(source, NODE_VPN, back, &out, owner);
+    let mut flows: Vec<Flow> = sources.both().into_iter().flat_map(each).collect();
+    flows.push(unasked(NODE_VPN, owner));
+    flows
 }
 
 /// The same by an external network: its VPN leads on, and answers go to pods by that of nodes.
@@ -51,31 +54,32 @@ pub(super) fn by_network(outlet: &Outlet, owner: &Owned) -> Vec<Flow> {
     let mut out = load_metadata(Metadata::new().vpn(outlet.outside));
     out.extend([set_eth_src(outlet.mac()), resubmit(FIB)]);
     let back = Metadata::new().vpn(NODE_VPN).split_horizon(true);
-    translated(outlet.external, outlet.outside, back, out, owner)
+    let mut flows = translated(outlet.external.into(), outlet.outside, back, &out, owner);
+    flows.push(unasked(outlet.outside, owner));
+    flows
 }
 
-/// Out with this address, and what comes back in this VPN, marked so; in it nobody comes unasked.
-fn translated(
-    source: Ipv4Addr,
-    outside: VpnId,
-    marked: Metadata,
-    out: Vec<Action>,
-    owner: &Owned,
-) -> Vec<Flow> {
-    let back = Flow::table(INBOUND_NAPT).priority(TRANSLATED).matching([ipv4()]);
+/// Nobody comes from there unasked.
+fn unasked(outside: VpnId, owner: &Owned) -> Flow {
+    Flow::table(NAPT_TO_FIB).priority(UNASKED).matching([vpn_id(outside)]).owned_by(owner)
+}
+
+/// Out with this address, and what comes back in this VPN, marked so.
+fn translated(source: IpAddr, outside: VpnId, marked: Metadata, out: &[Action], owner: &Owned) -> Vec<Flow> {
+    let version = || ip_version_of(source);
+    let back = Flow::table(INBOUND_NAPT).priority(TRANSLATED).matching([version()]);
     let mut flows = vec![back.then([track(ZONE, NAPT_TO_FIB)]).owned_by(owner)];
     for known in ct_known() {
-        let out = Flow::table(OUTBOUND_NAPT).priority(KNOWN).matching([ipv4(), known]);
+        let out = Flow::table(OUTBOUND_NAPT).priority(KNOWN).matching([version(), known]);
         flows.push(out.goto(NAPT_TO_FIB).owned_by(owner));
         // Marked as what came from a tunnel is, so that it never comes here again.
-        let back = Flow::table(NAPT_TO_FIB).priority(BACK).matching([vpn_id(outside), ipv4(), known]);
+        let back = Flow::table(NAPT_TO_FIB).priority(BACK).matching([vpn_id(outside), version(), known]);
         let back = back.then(load_metadata(marked));
         flows.push(back.then([clear_in_port(), resubmit(FIB)]).owned_by(owner));
     }
-    let new = Flow::table(OUTBOUND_NAPT).priority(NEW).matching([ipv4(), ct_new()]);
+    let new = Flow::table(OUTBOUND_NAPT).priority(NEW).matching([version(), ct_new()]);
     flows.push(new.then([translate_source(ZONE, source, NAPT_TO_FIB)]).owned_by(owner));
-    flows.push(Flow::table(NAPT_TO_FIB).priority(UNASKED).matching([vpn_id(outside)]).owned_by(owner));
-    let leaves = Flow::table(NAPT_TO_FIB).priority(OUT).matching([ipv4()]).then(out);
+    let leaves = Flow::table(NAPT_TO_FIB).priority(OUT).matching([version()]).then(out.iter().cloned());
     flows.push(leaves.owned_by(owner));
     flows
 }

@@ -10,7 +10,7 @@
 //! 21 no route ─► 26 address ─► 28 MAC ─► 21 in the VPN of the external network
 //! ```
 //! One zone and one source address serve all VPNs of a switch: the way back is that of the node to its pods, so a pod
-//! gets outside if its node reaches it.
+//! gets outside if its node reaches it. IPv6 goes the same way by the node, and by no external network.
 
 mod derive;
 mod floating;
@@ -49,8 +49,8 @@ impl Renderer for Nat {
                 let owner = Owner::new("source nat");
                 let flows = match (model.source_nat(*dpid), model.node_port(*dpid)) {
                     (Some(Source::Outside(outlet)), _) => flows::by_network(&outlet, &owner),
-                    (Some(Source::Node(source)), Some((lport, port))) => {
-                        flows::of_switch(source, lport, port.mac, &owner)
+                    (Some(Source::Node(sources)), Some((lport, port))) => {
+                        flows::of_switch(sources, lport, port.mac, &owner)
                     }
                     _ => return,
                 };
@@ -76,12 +76,11 @@ fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
     let Some((identity, _, attachment)) = interface.plugged() else { return };
     let here = attachment.dpid;
     let vpn = model.vpn_of(identity).and_then(|vpn| vpn.id);
-    let (Some(vpn), Some(_)) = (vpn, model.source_nat(here)) else { return };
-    for address in interface.addresses.iter().map(|address| address.ip) {
-        if let IpAddr::V4(source) = address
-            && model.is_on_node(here, address, id)
-        {
-            out.flow(here, flows::of_pod(vpn, source, &Owner::new(&identity.name)));
-        }
+    let (Some(vpn), Some(source)) = (vpn, model.source_nat(here)) else { return };
+    let gets_out = |address: &IpAddr| {
+        (address.is_ipv4() || matches!(source, Source::Node(_))) && model.is_on_node(here, *address, id)
+    };
+    for address in interface.addresses.iter().map(|address| address.ip).filter(gets_out) {
+        out.flow(here, flows::of_pod(vpn, address, &Owner::new(&identity.name)));
     }
 }

@@ -142,7 +142,7 @@ fn any_row() -> impl Strategy<Value = Row> {
         1 => node().prop_map(|node| { let [_, port] = geneve(node); port }),
         2 => (node(), 7_u32..9).prop_map(|(node, ofport)| node_port(node, ofport)),
         1 => node().prop_map(|node| without(&node_port(node, 7))),
-        1 => node().prop_map(|node| translated(&[(node, "203.0.113.5")])),
+        1 => node().prop_map(|node| translated_both(&[(node, "203.0.113.5")], &[(node, "2001:db8:5::5")])),
         1 => Just(Row::SourceNat(None)),
         2 => (node(), prop::sample::select(&EXTERNAL[..]), prop::sample::select(&["203.0.113.8", "203.0.113.9"][..]))
             .prop_map(|(node, network, source)| translated_by(network, &[(node, source)])),

@@ -49,8 +49,9 @@ fn node_with_its_own_port() {
 
 #[test]
 fn source_nat() {
-    let world = two_pods().on_two_nodes().with([node_port(1, 7), node_port(2, 7)]);
-    assert_golden("source-nat", &world.with([translated(&[(1, "203.0.113.5")])]), &[1, 2]);
+    let world = two_pods().of_both_versions().with([node_port(1, 7), node_port(2, 7)]);
+    let row = translated_both(&[(1, "203.0.113.5")], &[(1, "2001:db8:5::5")]);
+    assert_golden("source-nat", &world.with([row]), &[1, 2]);
 }
 
 #[test]

@@ -178,3 +178,49 @@ fn a_pod_that_its_node_does_not_reach_does_not_get_outside() {
     let text = golden::print(&world.tables(1, "nat"));
     assert_eq!(text.matches("nw_src=10.11.1.10 ").count(), 1, "{text}");
 }
+
+/// The same of IPv6, by a source address of its own; what is of the link alone goes nowhere.
+#[test]
+fn ipv6_goes_outside_by_its_own_source_address() {
+    let Some(ovs) = Ovs::start() else { return };
+    let mut world = node_and_pods();
+    let before = world.tables(1, "");
+    ovs.bridge("off", &before);
+    world.put([translated_both(&[(1, "203.0.113.5")], &[(1, "2001:db8:5::5")])]);
+    world.put([pod_with("r1", "red", 1, &["10.11.1.11", "fd00:1::11"])]);
+    ovs.bridge("br1", &world.tables(1, ""));
+    let up = |source: &str, target: &str| {
+        format!(
+            "in_port=10,tcp6,dl_src=0a:00:00:01:00:0a,dl_dst={GATEWAY},ipv6_src={source},ipv6_dst={target},nw_ttl=64,tp_src=1,tp_dst=80"
+        )
+    };
+    let outside = "2001:4860::8888";
+    ovs.trace("off", &up("fd00:1::10", outside)).is_dropped();
+    ovs.trace("br1", &up("fd00:1::10", outside))
+        .says("ct(commit,zone=65520,nat(src=2001:db8:5::5)")
+        .goes_to([7])
+        .says(&format!("set_field:{NODE}->eth_dst"))
+        .says("nw_ttl=63");
+    // Not under another's address, and never what is of the link.
+    ovs.trace("br1", &up("fd00:1::77", outside)).is_dropped();
+    for (source, target) in [
+        ("fe80::10", outside),
+        ("fd00:1::10", "fe80::77"),
+        ("fd00:1::10", "ff0e::7"),
+        ("fe80::10", "fd00:1::11"),
+    ] {
+        ovs.trace("br1", &up(source, target)).is_dropped();
+    }
+    let down = |source: &str, target: &str| {
+        format!(
+            "in_port=7,tcp6,dl_src={NODE},dl_dst={NODE_GATEWAY},ipv6_src={source},ipv6_dst={target},nw_ttl=60,tp_src=80,tp_dst=1"
+        )
+    };
+    ovs.trace("br1", &down(outside, "2001:db8:5::5")).goes_to([]).says("ct(zone=65520,nat)");
+    ovs.trace("br1", &down("2001:db8:5::5", "fd00:1::11")).is_dropped();
+    ovs.trace("br1", &down(outside, "fd00:1::11")).goes_to([11]);
+    world.put([translated(&[(1, "203.0.113.5")])]);
+    assert!(golden::print(&world.tables(1, "nat")).contains("nat(src=fdc0:e5:4d::1)"));
+    world.put([pod("r1", "red", 1, Some("10.11.1.11")), crate::model::Row::SourceNat(None)]);
+    assert!(world.tables(1, "") == before);
+}

@@ -13,7 +13,7 @@ use crate::pipeline::actions::{
 };
 use crate::pipeline::matches::{
     arp, eth_dst, icmp_echo_request, icmpv6_echo_request, ip_host, ip_prefix, ip_ttl, ipv4, ipv6,
-    service_way, split_horizon, vpn_id,
+    ipv6_of_the_link, service_way, split_horizon, vpn_id,
 };
 use crate::pipeline::{
     Action, EGRESS_DISPATCHER, FIB, Flow, L3_GATEWAY_MAC, LPORT_DISPATCHER, Metadata, Owner, SERVICE_FIB,
@@ -28,6 +28,9 @@ pub(super) const OUTSIDE: u16 = 8;
 pub(super) const OWN_OUTSIDE: u16 = 9;
 /// What came out of a switch and back into it by the node: beats every route.
 pub(super) const HAIRPIN: u16 = 80;
+pub(super) const HAIRPIN_V6: u16 = 144;
+/// IPv6 of the link: beats every route, the default route too.
+const OF_THE_LINK: u16 = 145;
 /// What belongs to a service, whatever MAC it is for.
 const OF_SERVICE: u16 = 110;
 /// To the gateway.
@@ -125,6 +128,11 @@ fn echo_from(vpn: VpnId, address: IpAddr, from_tunnel: bool, onwards: Vec<Action
         IpAddr::V6(_) => draft.priority(ECHO_V6).matching(icmpv6_echo_request()).then(answer_echo_v6()),
     };
     draft.then(onwards).owned_by(owner)
+}
+
+/// Neither what is link-local nor what is for a group leaves its link.
+pub(super) fn of_the_link(owner: &Owned) -> [Flow; 3] {
+    ipv6_of_the_link().map(|packets| Flow::table(FIB).priority(OF_THE_LINK).matching(packets).owned_by(owner))
 }
 
 /// Packets whose TTL does not allow another hop are dropped. Left to dec_ttl, each would be punted.

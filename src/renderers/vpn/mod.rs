@@ -141,7 +141,7 @@ impl Renderer for Vpns {
                     out.flow(*dpid, flow);
                 }
                 node::of_switch(*dpid, model, out);
-                for flow in flows::expired(&owner) {
+                for flow in flows::expired(&owner).into_iter().chain(flows::of_the_link(&owner)) {
                     out.flow(*dpid, flow);
                 }
             }

@@ -3,14 +3,16 @@
 //! What the node sends is in a VPN of its own, which has a route to every pod on the switch; each VPN of the switch has one
 //! to the node. Nothing of it goes through a tunnel: a node reaches its own pods, and pods their own node.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
+
+use openflow_rs::MatchField;
 
 use super::super::Rendered;
 use super::flows;
 use crate::model::{Interface, Model, NODE_VPN, Source, gateway_mac};
 use crate::net::{Dpid, LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{dec_ttl, egress_to, resubmit, set_eth_dst, set_eth_src};
-use crate::pipeline::matches::{ip_host, ipv4, ipv4_src, service_way, split_horizon, vpn_id};
+use crate::pipeline::matches::{ip_host, ip_src_host, ipv4, ipv6, service_way, split_horizon, vpn_id};
 use crate::pipeline::{Action, EGRESS_DISPATCHER, FIB, Flow, INBOUND_NAPT, Owner, PSNAT, ServiceWay, owners};
 use crate::schema::Text;
 
@@ -24,9 +26,11 @@ pub(super) fn of_switch(dpid: Dpid, model: &Model, out: &mut Rendered) {
             out.flow(dpid, answer_to_node(address, port.mac, lport, &owner));
         }
         out.flow(dpid, flows::gateway_mac(NODE_VPN, gateway_mac(NODE_VPN), &owner));
-        if let Some(Source::Node(source)) = model.source_nat(dpid) {
-            out.flow(dpid, from_outside(source, &owner));
-            out.flow(dpid, hairpin(source, &owner));
+        if let Some(Source::Node(sources)) = model.source_nat(dpid) {
+            for source in sources.both() {
+                out.flow(dpid, from_outside(source, &owner));
+                out.flow(dpid, hairpin(source, &owner));
+            }
         }
     }
 }
@@ -52,10 +56,15 @@ pub(super) fn to_node(name: &Text, vpn: VpnId, dpid: Dpid, model: &Model, out: &
             out.flow(dpid, route_to_node(vpn, address, port.mac, lport, &owner));
         }
     }
-    if let Some(source) = model.source_nat(dpid) {
+    match model.source_nat(dpid) {
+        Some(Source::Node(_)) => {
+            for version in [ipv4(), ipv6()] {
+                out.flow(dpid, to_outside(vpn, version, Some(dec_ttl()), &owner));
+            }
+        }
         // The VPN of an external network counts the hop itself.
-        let hop = matches!(source, Source::Node(_)).then(dec_ttl);
-        out.flow(dpid, to_outside(vpn, hop, &owner));
+        Some(Source::Outside(_)) => out.flow(dpid, to_outside(vpn, ipv4(), None, &owner)),
+        None => {}
     }
 }
 
@@ -82,27 +91,28 @@ fn answer_to_node(address: IpAddr, node: MacAddr, lport: LportTag, owner: &Owned
 }
 
 /// What no route leads to is for outside. Not what came through a tunnel: that was for a pod here.
-fn to_outside(vpn: VpnId, hop: Option<Action>, owner: &Owned) -> Flow {
+fn to_outside(vpn: VpnId, version: MatchField, hop: Option<Action>, owner: &Owned) -> Flow {
     Flow::table(FIB)
         .priority(flows::OUTSIDE)
-        .matching([vpn_id(vpn), split_horizon(false), ipv4()])
+        .matching([vpn_id(vpn), split_horizon(false), version])
         .then(hop)
         .goto(PSNAT)
         .owned_by(owner)
 }
 
 /// Answers from outside, once: what is translated is not for this address any more.
-fn from_outside(source: Ipv4Addr, owner: &Owned) -> Flow {
+fn from_outside(source: IpAddr, owner: &Owned) -> Flow {
     Flow::table(FIB)
-        .priority(flows::longest(IpAddr::V4(source).into()))
+        .priority(flows::longest(source.into()))
         .matching([vpn_id(NODE_VPN), split_horizon(false)])
-        .matching(ip_host(source.into()))
+        .matching(ip_host(source))
         .goto(INBOUND_NAPT)
         .owned_by(owner)
 }
 
 /// A pod's packet that its node would hand to another pod: namespaces are no outside of each other.
-fn hairpin(source: Ipv4Addr, owner: &Owned) -> Flow {
-    let draft = Flow::table(FIB).priority(flows::HAIRPIN).matching([vpn_id(NODE_VPN)]);
-    draft.matching(ipv4_src(source)).owned_by(owner)
+fn hairpin(source: IpAddr, owner: &Owned) -> Flow {
+    let priority = if source.is_ipv4() { flows::HAIRPIN } else { flows::HAIRPIN_V6 };
+    let draft = Flow::table(FIB).priority(priority).matching([vpn_id(NODE_VPN)]);
+    draft.matching(ip_src_host(source)).owned_by(owner)
 }
