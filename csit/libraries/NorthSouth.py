@@ -139,6 +139,44 @@ class NorthSouth:
         return carry.pour(self.outside, self.coeus.pods[pod].namespace, address, port, size)[0]
 
     @keyword
+    def connections_outside(self, node, address):
+        """How many connections of source NAT a node's switch remembers that began at the address; ICMPv6 ends by itself."""
+        dump = self.node(node).appctl("dpctl/dump-conntrack", "zone=65520")
+        logger.info(dump)
+        return sum(1 for line in dump.splitlines() if f"orig=(src={address}," in line and not line.startswith("icmpv6"))
+
+    @keyword
+    def connections_outside_should_be(self, node, address, count):
+        found = self.connections_outside(node, address)
+        if found != int(count):
+            raise AssertionError(f"node {node} remembers {found} connections of {address}, not {count}")
+
+    @keyword
+    def begin_stream_outside(self, pod, address, port=5300):
+        """One datagram of the pod opens a way back; the host outside uses it from now on, every tenth of a second."""
+        code = (
+            "import socket,time;s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM);"
+            f"s.bind(('0.0.0.0',{port}));s.settimeout(10);_,peer=s.recvfrom(99)\n"
+            "for _ in range(600): s.sendto(b'stream',peer);time.sleep(.1)"
+        )
+        self.stream = subprocess.Popen(["ip", "netns", "exec", self.outside, "python3", "-c", code])
+        time.sleep(0.5)
+        self.coeus.pods[pod].inside("sh", "-c", f"echo hello | timeout 1 nc -u -p 5301 -w 1 {address} {port} || true")
+
+    @keyword
+    def end_stream_outside(self):
+        self.stream.kill()
+        self.stream.wait(timeout=10)
+
+    @keyword
+    def stream_packets(self, pod, seconds=2):
+        """How many packets of the stream arrive at the pod."""
+        out = self.coeus.pods[pod].inside(
+            "timeout", str(seconds), "tcpdump", "-n", "-l", "-i", "eth0", "udp", "and", "src", "port", "5300", check=False
+        )
+        return sum(1 for line in out.splitlines() if "> " in line)
+
+    @keyword
     def source_nat_body(self, mode, node=None, source=None, source_v6=None):
         nat = {"mode": mode}
         if node:

@@ -152,8 +152,31 @@ Source Addresses That Nobody Can Have Are Refused
     Should Contain    ${answer.text}    fe80::5
 
 A Pod That Goes Is Reached No More
+    Ping Should Pass    blue:p1    ${OUTSIDE}
+    ${bytes}=    Connect To Outside    red:r1    ${OUTSIDE V6}
+    ${remembered}=    Connections Outside    1    fd00:1::20
+    Should Be True    ${remembered} > 0
+    Begin Stream Outside    red:r1    ${OUTSIDE}
+    ${packets}=    Stream Packets    red:r1
+    Should Be True    ${packets} > 5
     Delete Pod    r1    red
     Wait Until Keyword Succeeds    30 s    300 ms    Node Should Not Reach    1    10.11.1.20
+
+Its Connections Are Forgotten And No Others
+    FOR    ${address}    IN    10.11.1.20    fd00:1::20
+        Wait Until Keyword Succeeds    10 s    300 ms    Connections Outside Should Be    1    ${address}    0
+    END
+    ${others}=    Connections Outside    1    10.11.1.10
+    Should Be True    ${others} > 0
+
+Who Gets Its Address Does Not Inherit Them
+    Unplug Pod    r1    red
+    Create And Plug Pod    r2    red    1    10.11.1.20    10.11.1.1
+    Node Should Reach    1    10.11.1.20
+    ${packets}=    Stream Packets    red:r2
+    Should Be Equal As Integers    ${packets}    0
+    Ping Should Pass    red:r2    ${OUTSIDE}
+    [Teardown]    End Stream Outside
 
 The Switches Hold What The Data Ask For
     Tables Should Be As From Scratch

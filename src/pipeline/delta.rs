@@ -10,6 +10,8 @@ pub struct Delta {
     /// `Some`: add or replace; `None`: remove.
     pub groups: BTreeMap<u32, Option<Arc<Group>>>,
     pub meters: BTreeMap<u32, Option<Arc<Meter>>>,
+    /// Flows whose place another owner's took, as they were.
+    pub replaced: Vec<Arc<Flow>>,
     /// The sheaves that the flows are held in; `None`: they come by themselves.
     pub sheaves: Option<Rebound>,
 }
@@ -44,6 +46,7 @@ impl Delta {
         self.flows.extend(later.flows);
         self.groups.extend(later.groups);
         self.meters.extend(later.meters);
+        self.replaced.extend(later.replaced);
     }
 
     /// The same flows are held in other sheaves, and that is all.

@@ -2,6 +2,9 @@
 //!
 //! Connection tracking keeps the endpoint that a group chose. When a bucket goes, its connections are forgotten in the switch, and those
 //! of no other bucket: their next packet is a new connection's.
+//!
+//! Connections of source NAT are those of the pod whose packets a flow of table 26 has looked up. When that flow goes, or becomes another
+//! pod's, they are forgotten, so that a pod which gets the address inherits none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -9,14 +12,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use openflow_rs::{CtFlush, Message, error_name, group::decode_buckets};
+use openflow_rs::{Action, CtFlush, CtZone, Field, Instruction, Message, error_name, group::decode_buckets};
 
 use tracing::warn;
 
 use super::actor::locked;
 use super::diff::Actual;
 use super::task::{End, Task};
-use crate::pipeline::{Balanced, Delta, Group};
+use crate::pipeline::{Balanced, Delta, Flow, FlowChange, Group, PSNAT};
 
 /// After so long the same is forgotten once more. The datapath caches what became of earlier packets, and notices that groups have
 /// changed within half a second, later under load (`max-revalidator` in ovs-vswitchd.conf.db(5)); a packet in that time may make
@@ -41,7 +44,71 @@ pub fn by_change(before: &BTreeMap<u32, Arc<Group>>, delta: &Delta) -> Vec<CtFlu
         };
         balanced.destinations.iter().flat_map(each).collect()
     };
-    changed.flat_map(of_group).collect()
+    let gone = delta.flows.iter().filter(|change| change.put().is_none()).map(FlowChange::flow);
+    let left = gone.chain(&delta.replaced).filter_map(|flow| looked_up(flow)).flat_map(of_source);
+    changed.flat_map(of_group).chain(left).collect()
+}
+
+/// The zone and the source whose connections this flow of source NAT has looked up.
+fn looked_up(flow: &Flow) -> Option<(u16, IpAddr)> {
+    if flow.table != PSNAT.id() {
+        return None;
+    }
+    let (conditions, instructions) = flow.parts();
+    let source = conditions.fields.iter().find_map(|condition| match condition.field {
+        Field::Ipv4Src => Some(IpAddr::from((condition.value as u32).to_be_bytes())),
+        Field::Ipv6Src => Some(IpAddr::from(condition.value.to_be_bytes())),
+        _ => None,
+    });
+    let zone = instructions.iter().find_map(|instruction| match instruction {
+        Instruction::Apply(actions) => actions.iter().find_map(|action| match action {
+            Action::Ct(ct) => {
+                if let CtZone::Number(zone) = ct.zone {
+                    Some(zone)
+                } else {
+                    None
+                }
+            }
+            _ => None,
+        }),
+        _ => None,
+    });
+    zone.zip(source)
+}
+
+/// TCP, UDP and SCTP.
+const TRANSPORTS: &[u8] = &[6, 17, 132];
+/// Any protocol.
+const ANY: &[u8] = &[0];
+
+/// Of IPv6 the transport protocols alone: the userspace datapath of Open vSwitch 3.1.0 aborts when an ICMPv6 connection is flushed.
+/// Those end by themselves, within a minute.
+fn of_source((zone, source): (u16, IpAddr)) -> impl Iterator<Item = CtFlush> {
+    let protocols = if source.is_ipv4() { ANY } else { TRANSPORTS };
+    let of = move |protocol: &u8| CtFlush {
+        zone,
+        protocol: *protocol,
+        source: Some(source),
+        destination: None,
+        answered_by: None,
+    };
+    protocols.iter().map(of)
+}
+
+/// Sources that get out, by the flows that let them. What they had before is forgotten once, and no more.
+pub fn sources<'a>(flows: impl Iterator<Item = &'a Flow>) -> BTreeSet<CtFlush> {
+    flows.filter_map(looked_up).flat_map(of_source).collect()
+}
+
+/// What a switch has to forget whose flows let other pods out than they should.
+pub fn by_flows<'a>(desired: impl Iterator<Item = &'a Flow>, actual: &Actual) -> Vec<CtFlush> {
+    let held = actual.flows.iter().filter(|flow| looked_up(flow).is_some());
+    let mut held: BTreeMap<(u64, &[u8]), &Flow> =
+        held.map(|flow| ((flow.cookie, flow.match_fields()), &**flow)).collect();
+    for flow in desired.filter(|flow| flow.table == PSNAT.id()) {
+        held.remove(&(flow.cookie, flow.match_fields()));
+    }
+    held.into_values().filter_map(looked_up).flat_map(of_source).collect()
 }
 
 /// What a switch has to forget that comes back with these groups.
@@ -67,24 +134,30 @@ fn is_wanted(groups: &BTreeMap<u32, Arc<Group>>, flush: &CtFlush) -> bool {
     let leads = |balanced: &Balanced| {
         balanced.zone == flush.zone
             && balanced.transport.number() == flush.protocol
-            && balanced.destinations.contains(&flush.destination)
+            && flush.destination.is_some_and(|destination| balanced.destinations.contains(&destination))
             && flush.answered_by.is_none_or(|target| balanced.targets.contains(&target))
     };
     groups.values().filter_map(|group| group.balanced.as_ref()).any(leads)
 }
 
 fn flush(balanced: &Balanced, destination: (IpAddr, u16)) -> CtFlush {
-    CtFlush { zone: balanced.zone, protocol: balanced.transport.number(), destination, answered_by: None }
+    let protocol = balanced.transport.number();
+    CtFlush { zone: balanced.zone, protocol, source: None, destination: Some(destination), answered_by: None }
 }
 
 impl Task {
     /// Has the switch forget connections, behind everything that was sent before, and waits until it has. What meets a cached flow
-    /// meanwhile is forgotten a little later.
-    pub(super) async fn forget(&mut self, flushes: impl IntoIterator<Item = CtFlush>) -> Result<(), End> {
+    /// meanwhile is forgotten a little later, unless it is of a source that gets out (again).
+    pub(super) async fn forget(
+        &mut self,
+        flushes: impl IntoIterator<Item = CtFlush>,
+        getting_out: &BTreeSet<CtFlush>,
+    ) -> Result<(), End> {
         let flushes: Vec<CtFlush> = flushes.into_iter().collect();
         self.flush(&flushes).await?;
         let now = Instant::now();
         self.again.extend(AGAIN.iter().flat_map(|pause| flushes.iter().map(|flush| (now + *pause, *flush))));
+        self.again.retain(|(_, flush)| !getting_out.contains(flush));
         Ok(())
     }
 
@@ -129,7 +202,9 @@ impl Task {
 mod tests {
     use super::*;
     use crate::net::Transport;
-    use crate::pipeline::{LPORT_DISPATCHER, Owner, actions::translate_destination, owners};
+    use crate::pipeline::actions::{track, translate_destination};
+    use crate::pipeline::matches::ip_src_host;
+    use crate::pipeline::{LPORT_DISPATCHER, OUTBOUND_NAPT, Owner, owners};
 
     fn group(destinations: &[(IpAddr, u16)], targets: &[u8]) -> Arc<Group> {
         let bucket = |last: &u8| [translate_destination(10, [10, 0, 0, *last].into(), 80, LPORT_DISPATCHER)];
@@ -154,7 +229,8 @@ mod tests {
         let flush = |destination, answered_by: Option<u8>| CtFlush {
             zone: 10,
             protocol: 17,
-            destination,
+            source: None,
+            destination: Some(destination),
             answered_by: answered_by.map(|last| ([10, 0, 0, last].into(), 80)),
         };
         let all = [vip(1), vip(2)];
@@ -171,5 +247,41 @@ mod tests {
         let now = BTreeMap::from([(7, group(&[vip(1)], &[1, 2]))]);
         assert!(is_wanted(&now, &flush(vip(1), Some(2))) && is_wanted(&now, &flush(vip(1), None)));
         assert!(!is_wanted(&now, &flush(vip(1), Some(3))) && !is_wanted(&now, &flush(vip(2), None)));
+    }
+
+    /// A pod's flow that goes, or becomes another's, takes its connections along; one that comes or stays does not.
+    #[test]
+    fn connections_of_a_pod_end_with_its_way_out() {
+        let flow = |pod: &str, source: &str, zone: u16| {
+            let source: IpAddr = source.parse().unwrap();
+            let owner = Owner::<owners::Nat>::new(pod);
+            let draft = Flow::table(PSNAT).priority(10).matching(ip_src_host(source));
+            Arc::new(draft.then([track(zone, OUTBOUND_NAPT)]).owned_by(&owner))
+        };
+        let of = |sources: &[&str]| -> Vec<CtFlush> {
+            let each = |source: &&str| of_source((65_520, source.parse().unwrap()));
+            sources.iter().flat_map(each).collect()
+        };
+        assert_eq!(of(&["10.11.1.10"]).len(), 1);
+        assert!(of(&["fd00:1::10"]).iter().all(|flush| [6, 17, 132].contains(&flush.protocol)));
+        let p1 = flow("p1", "10.11.1.10", 65_520);
+        let v6 = flow("p1", "fd00:1::10", 65_520);
+        let mut delta = Delta::default();
+        delta.put_flow(p1.clone());
+        delta.remove_flow(v6.clone());
+        assert_eq!(by_change(&BTreeMap::new(), &delta), of(&["fd00:1::10"]));
+        assert_eq!(
+            sources(delta.flows.iter().filter_map(FlowChange::put).map(AsRef::as_ref)),
+            of(&["10.11.1.10"]).into_iter().collect()
+        );
+        delta.replaced.push(p1.clone());
+        assert_eq!(by_change(&BTreeMap::new(), &delta), of(&["fd00:1::10", "10.11.1.10"]));
+        // A switch comes back with p1's flow: gone, another's by now, or as it was.
+        let actual = Actual { flows: [p1.clone(), v6.clone()].into_iter().collect(), ..Actual::default() };
+        let now = |flows: &[&Arc<Flow>]| by_flows(flows.iter().map(|flow| &***flow), &actual);
+        let p2 = flow("p2", "10.11.1.10", 65_520);
+        assert_eq!(now(&[&p1, &v6]), []);
+        assert_eq!(now(&[&p2, &v6]), of(&["10.11.1.10"]));
+        assert_eq!(now(&[&p1]), of(&["fd00:1::10"]));
     }
 }

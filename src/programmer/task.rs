@@ -15,7 +15,7 @@ use super::diff::{ItemId, plan, plan_delta};
 use super::forget;
 use super::report::{Failure, Status};
 use super::warm;
-use crate::pipeline::{Delta, FlowChange, FlowKey};
+use crate::pipeline::{Delta, FlowChange, FlowKey, PSNAT};
 use crate::southbound::openflow::{Connected, Incoming, SessionClosed, SessionHandle};
 
 /// Pause before refused items are sent again; it doubles up to [`RETRY_AT_MOST`] while nothing gets better.
@@ -117,6 +117,7 @@ impl Task {
         let actual = self.read_back().await?;
         self.groups = actual.groups.keys().copied().collect();
         self.meters = actual.meters.keys().copied().collect();
+        let getting_out;
         let (items, forgotten, revision, wanted, tunnels) = {
             let mut desired = locked(&self.slot.desired);
             if !self.is_current() {
@@ -128,13 +129,16 @@ impl Task {
             desired.forgotten.clear();
             let held = &desired.tables;
             let tunnels: Vec<_> = held.flows().filter(|flow| warm::endpoint(flow).is_some()).collect();
-            let forgotten = forget::by_comparison(&held.groups, &actual);
+            let mut forgotten = forget::by_comparison(&held.groups, &actual);
+            let ways_out: Vec<_> = held.flows().filter(|flow| flow.table == PSNAT.id()).collect();
+            forgotten.extend(forget::by_flows(ways_out.iter().map(AsRef::as_ref), &actual));
+            getting_out = forget::sources(ways_out.iter().map(AsRef::as_ref));
             (plan(held, &actual), forgotten, desired.revision, held.flow_count(), tunnels)
         };
         info!(switch = %self.slot.dpid, held = actual.flows.len(), wanted, messages = items.len(), "read back");
         self.report(|status, _| status.foreign_flows = actual.foreign_flows);
         self.deliver(items).await?;
-        self.forget(forgotten).await?;
+        self.forget(forgotten, &getting_out).await?;
         self.warm(tunnels.iter().map(AsRef::as_ref)).await?;
         drop(tunnels);
         self.confirmed(revision);
@@ -183,7 +187,8 @@ impl Task {
         }
         let items = plan_delta(&delta, &self.groups, &self.meters);
         self.deliver(items).await?;
-        self.forget(forgotten).await?;
+        let getting_out = forget::sources(delta.flows.iter().filter_map(FlowChange::put).map(AsRef::as_ref));
+        self.forget(forgotten, &getting_out).await?;
         if let Some(since) = since {
             self.inner.timings.confirmed(since.elapsed());
         }

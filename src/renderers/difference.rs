@@ -170,7 +170,15 @@ impl Changes {
             self.told.into_iter().map(|dpid| (dpid, Delta::default())).collect();
         for change in self.entries {
             match (change.before, change.after) {
-                (_, Some(Item::Flow(dpid, flow))) => deltas.entry(dpid).or_default().put_flow(flow),
+                (before, Some(Item::Flow(dpid, flow))) => {
+                    let delta = deltas.entry(dpid).or_default();
+                    if let Some(Item::Flow(_, before)) = before
+                        && before.cookie != flow.cookie
+                    {
+                        delta.replaced.push(before);
+                    }
+                    delta.put_flow(flow);
+                }
                 (_, Some(Item::Group(dpid, group))) => deltas.entry(dpid).or_default().put_group(group),
                 (_, Some(Item::Meter(dpid, meter))) => deltas.entry(dpid).or_default().put_meter(meter),
                 (Some(Item::Flow(dpid, flow)), _) => deltas.entry(dpid).or_default().remove_flow(flow),

@@ -18,14 +18,16 @@ const DESTINATION: u16 = 1;
 const SOURCE_PORT: u16 = 2;
 const DESTINATION_PORT: u16 = 3;
 
-/// Connections of a zone to one address and port, and of those the ones that one address and port answers.
+/// Connections of a zone by what is known of them; all that is given has to hold.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CtFlush {
     pub zone: u16,
-    /// Number of the transport protocol.
+    /// Number of the transport protocol; 0: any.
     pub protocol: u8,
-    /// Where the first packet went, before any translation.
-    pub destination: (IpAddr, u16),
+    /// Who sent the first packet, before any translation; `None`: anybody.
+    pub source: Option<IpAddr>,
+    /// Where the first packet went, before any translation; `None`: anywhere.
+    pub destination: Option<(IpAddr, u16)>,
     /// Who answers; `None`: anybody.
     pub answered_by: Option<(IpAddr, u16)>,
 }
@@ -37,31 +39,45 @@ impl CtFlush {
         out.put_u32(CT_FLUSH);
         out.put_u8(self.protocol);
         put_zeros(out, 7);
-        tuple(ORIGINAL, (DESTINATION, DESTINATION_PORT), self.destination, out);
-        if let Some(answerer) = self.answered_by {
-            tuple(REPLY, (SOURCE, SOURCE_PORT), answerer, out);
+        if self.source.is_some() || self.destination.is_some() {
+            tuple(ORIGINAL, out, |out| {
+                self.source.inspect(|source| put_address(SOURCE, *source, out));
+                if let Some((address, port)) = self.destination {
+                    put_address(DESTINATION, address, out);
+                    put_number(DESTINATION_PORT, port, out);
+                }
+            });
+        }
+        if let Some((address, port)) = self.answered_by {
+            tuple(REPLY, out, |out| {
+                put_address(SOURCE, address, out);
+                put_number(SOURCE_PORT, port, out);
+            });
         }
         put_number(ZONE, self.zone, out);
         patch_len(out, start, 2);
     }
 }
 
-/// A property that holds an address and a port as properties.
-fn tuple(kind: u16, (address, port): (u16, u16), (ip, number): (IpAddr, u16), out: &mut BytesMut) {
+/// A property that holds others.
+fn tuple(kind: u16, out: &mut BytesMut, inside: impl FnOnce(&mut BytesMut)) {
     let start = out.len();
     out.put_u16(kind);
     out.put_u16(0);
     put_zeros(out, 4);
-    let ip = match ip {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
-        IpAddr::V6(ip) => ip,
-    };
-    out.put_u16(address);
-    out.put_u16(20);
-    out.put_slice(&ip.octets());
-    put_zeros(out, 4);
-    put_number(port, number, out);
+    inside(out);
     patch_len(out, start, 2);
+}
+
+fn put_address(kind: u16, address: IpAddr, out: &mut BytesMut) {
+    let address = match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
+    out.put_u16(kind);
+    out.put_u16(20);
+    out.put_slice(&address.octets());
+    put_zeros(out, 4);
 }
 
 fn put_number(kind: u16, number: u16, out: &mut BytesMut) {
@@ -87,7 +103,8 @@ mod tests {
         let flush = CtFlush {
             zone: 10,
             protocol: 6,
-            destination: (IpAddr::from([10, 96, 0, 10]), 80),
+            source: None,
+            destination: Some((IpAddr::from([10, 96, 0, 10]), 80)),
             answered_by: Some((IpAddr::from([10, 11, 1, 20]), 8080)),
         };
         assert_eq!(
@@ -98,7 +115,7 @@ mod tests {
         );
         let all = CtFlush {
             protocol: 17,
-            destination: ("fd96::1".parse().unwrap(), 80),
+            destination: Some(("fd96::1".parse().unwrap(), 80)),
             answered_by: None,
             ..flush
         };
@@ -106,6 +123,23 @@ mod tests {
             hex(&all),
             "0404004800000002000023200000002011000000000000000000002800000000000100\
              14fd96000000000000000000000000000100000000000300080050000000020008000a0000"
+        );
+        let of = |source: IpAddr| CtFlush {
+            zone: 65_520,
+            protocol: 0,
+            source: Some(source),
+            destination: None,
+            answered_by: None,
+        };
+        assert_eq!(
+            hex(&of([10, 11, 1, 10].into())),
+            "0404004000000002000023200000002000000000000000000000002000000000000000\
+             1400000000000000000000ffff0a0b010a0000000000020008fff00000"
+        );
+        assert_eq!(
+            hex(&of("fd00:1::10".parse().unwrap())),
+            "0404004000000002000023200000002000000000000000000000002000000000000000\
+             14fd0000010000000000000000000000100000000000020008fff00000"
         );
     }
 }
