@@ -214,7 +214,54 @@ class NorthSouth:
         ]
 
     @keyword
-    def route_body(self, prefix, next_hop):
+    def route_body(self, prefix, *next_hops):
         return {"odl-l3vpn:adjacency": [
-            {"ip_address": prefix, "adjacency_type": "extra-route", "next-hop-ip-list": [next_hop]}
+            {"ip_address": prefix, "adjacency_type": "extra-route", "next-hop-ip-list": list(next_hops)}
         ]}
+
+    @keyword
+    def answer_with_name(self, pod, address, port=7000):
+        """Whatever is sent to the address at the pod is answered with the pod's name."""
+        code = (
+            "import socket;s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM);"
+            f"s.bind(('{address}',{port}))\nwhile True: s.sendto(b'{pod}',s.recvfrom(99)[1])"
+        )
+        namespace = self.coeus.pods[pod].namespace
+        self.answerers = getattr(self, "answerers", [])
+        self.answerers.append(subprocess.Popen(["ip", "netns", "exec", namespace, "python3", "-c", code]))
+        time.sleep(0.3)
+
+    @keyword
+    def end_answers(self):
+        for answerer in getattr(self, "answerers", []):
+            answerer.kill()
+            answerer.wait(timeout=10)
+
+    @keyword
+    def who_answers(self, pod, address, port=7000, connections=96):
+        """Asks from as many ports; who answered, by port."""
+        code = (
+            "import socket\n"
+            f"for port in range(20000,20000+{connections}):\n"
+            " s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM);s.bind(('',port));s.settimeout(1)\n"
+            f" s.sendto(b'?',('{address}',{port}))\n"
+            " try: print(port,s.recvfrom(99)[0].decode())\n"
+            " except TimeoutError: print(port,'nobody')"
+        )
+        out = self.coeus.pods[pod].inside("python3", "-c", code, timeout=int(connections) + 30)
+        logger.info(out)
+        return dict(line.split() for line in out.splitlines())
+
+    @keyword
+    def all_should_answer(self, answers, *names):
+        if set(answers.values()) != set(names):
+            raise AssertionError(f"{set(answers.values())} answer, and not {set(names)}")
+
+    @keyword
+    def only_those_of_should_move(self, before, after, gone):
+        """Every connection goes where it went, but those of one that is gone."""
+        moved = {port: (was, after[port]) for port, was in before.items() if was != gone and after[port] != was}
+        if moved:
+            raise AssertionError(f"connections moved: {moved}")
+        if set(after.values()) & {gone, "nobody"}:
+            raise AssertionError(f"{gone} or nobody answers: {after}")

@@ -44,6 +44,42 @@ A Route That Goes Leads Nowhere
     Ping Should Fail    c2    198.51.100.7
     Ping Should Pass    c2    10.50.0.11
 
+Several Next Hops Share A Route
+    [Documentation]    Three interfaces on two nodes have the address behind them; one route names all three.
+    Create Interface    c3    2    10.50.0.13
+    Create Interface    c4    1    10.50.0.14
+    FOR    ${name}    IN    c1    c3    c4
+        Put Behind    ${name}    10.88.0.1/32
+        Answer With Name    ${name}    10.88.0.1
+    END
+    Ping Should Pass    c2    10.50.0.13
+    Ping Should Pass    c2    10.50.0.14
+    ${body}=    Route Body    10.88.0.0/24    10.50.0.11    10.50.0.13    10.50.0.14
+    PUT On Session    coeus    ${ADJACENCY}/10.88.0.0%2F24    json=${body}    expected_status=201
+    Resource Should Come To Say    ${OPERATIONAL}/coeus-status:objects/object/c4    10.88.0.0/24
+    Wait For Switches
+    ${answers}=    Who Answers    c2    10.88.0.1
+    All Should Answer    ${answers}    c1    c3    c4
+    Set Suite Variable    ${ANSWERS}    ${answers}
+    Resource Should Say    ${CONFIG}/odl-fib:fibEntries    10.88.0.0/24    192.168.200.1    192.168.200.2
+
+A Next Hop That Goes Disturbs No Other
+    DELETE On Session    coeus    ${CONFIG}/l3vpn:vpn-interfaces/vpn-interface/c4    expected_status=200
+    Wait For Switches
+    ${answers}=    Who Answers    c2    10.88.0.1
+    Only Those Of Should Move    ${ANSWERS}    ${answers}    c4
+    All Should Answer    ${answers}    c1    c3
+    Resource Should Say    ${OPERATIONAL}/coeus-status:objects/object/c1    no interface of the VPN has that address
+    DELETE On Session    coeus    ${CONFIG}/l3vpn:vpn-interfaces/vpn-interface/c3    expected_status=200
+    Wait For Switches
+    ${answers}=    Who Answers    c2    10.88.0.1
+    All Should Answer    ${answers}    c1
+    DELETE On Session    coeus    ${ADJACENCY}/10.88.0.0%2F24    expected_status=200
+    Wait For Switches
+    ${answers}=    Who Answers    c2    10.88.0.1    connections=${2}
+    All Should Answer    ${answers}    nobody
+    [Teardown]    End Answers
+
 A Node Reaches Its Pods Of All Namespaces
     Create And Plug Pod    p1    blue    1    10.11.1.10    10.11.1.1
     Create And Plug Pod    r1    red    1    10.11.1.20    10.11.1.1

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipnetwork::IpNetwork;
 use smallvec::SmallVec;
 
-use super::claims::{Claim, Claims};
+use super::claims::{Claim, Claims, Strength};
 use super::external::External;
 use super::ids::{Allocator, IdKey, Ids, Pool, TUNNEL_LPORT_KEY};
 use super::instances::VniClaim;
@@ -48,6 +48,10 @@ pub struct Model {
     pub(super) hand_made_on: BTreeMap<Text, BTreeSet<Text>>,
     /// Interfaces written by hand, by the prefixes that they ask to be routed to them.
     pub(super) routes: BTreeMap<IpNetwork, BTreeSet<InterfaceId>>,
+    /// Prefixes that interfaces written by hand (by name) route by a next hop, by its VPN and address.
+    pub(super) via: BTreeMap<(Text, IpAddr), BTreeSet<(IpNetwork, Text)>>,
+    /// Numbers of the routes that several interfaces carry, by [`super::routes::route_key`].
+    pub(super) spread: BTreeMap<Text, u32>,
     /// VNIs that are asked for by hand.
     pub(super) vnis: BTreeSet<VniClaim>,
     /// Route distinguishers that are asked for by hand, and the VPNs that do.
@@ -92,8 +96,8 @@ pub(super) struct Entry {
     pub network_id: Option<Text>,
     /// The name it would have; claimed as [`Claim::Name`].
     pub name: Option<Text>,
-    /// Claims beside the name, each with whether it rests on a lease.
-    pub claims: SmallVec<[(Claim, bool); 3]>,
+    /// Claims beside the name.
+    pub claims: SmallVec<[(Claim, Strength); 3]>,
 }
 
 /// What one pass over the rows leaves to do.
@@ -110,6 +114,8 @@ pub(super) struct Work {
     /// Services whose addresses outside are to be given again.
     pub dirty_exposed: BTreeSet<Text>,
     pub dirty_cluster_services: BTreeSet<Text>,
+    /// Routes of which it changed who carries them, or how.
+    pub dirty_routes: BTreeSet<Claim>,
 }
 
 impl Model {
@@ -123,6 +129,7 @@ impl Model {
         self.settle_switches(allocator, &mut work);
         self.settle_prefixes(&mut work);
         self.settle_interfaces(allocator, &mut work);
+        self.settle_routes(allocator, &mut work);
         self.settle_external(&mut work);
         self.settle_services(allocator, &mut work);
         self.settle_policies(allocator, &mut work);
@@ -178,7 +185,7 @@ impl Model {
         }
         let id = InterfaceId::hand_made(name);
         let after = self.hand_made.get(name).cloned();
-        self.index_routes(&id, before.as_ref(), after.as_ref());
+        self.index_routes(&id, before.as_ref(), after.as_ref(), work);
         work.dirty.insert(id);
     }
 
@@ -418,8 +425,8 @@ impl Model {
                     }
                 }
                 Pool::Vni => self.late_vni(&key, Vni(id), work),
-                // Their policies ask again themselves.
-                Pool::Policies => {}
+                // Their policies ask again themselves, and so do routes.
+                Pool::Policies | Pool::Routes => {}
                 Pool::Services => self.late_service(&key, id, work),
                 Pool::ServiceAddresses => self.late_service_address(&key, id, work),
             }
@@ -468,6 +475,7 @@ impl Model {
             Pool::Policies => self.has_clause(key),
             Pool::Services => self.needs_service_number(key),
             Pool::ServiceAddresses => self.needs_service_address(key),
+            Pool::Routes => self.spread.contains_key(key),
             Pool::Vni => match key.strip_prefix("l3 ").filter(|vpn| self.vpns.contains_key(*vpn)) {
                 Some(vpn) => {
                     let asked = self.vpn_instances.get(vpn).and_then(|row| row.l3_vni);

@@ -40,10 +40,20 @@ impl Claim {
     }
 }
 
-/// Who claims, and how strongly: what is configured comes before what was leased.
+/// How strongly something is claimed, the strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Strength {
+    /// Configured as one's own.
+    Own,
+    /// To be routed to: what several ask for they share.
+    Route,
+    Leased,
+}
+
+/// Who claims, and how strongly.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Claimant {
-    pub leased: bool,
+    pub strength: Strength,
     pub interface: InterfaceId,
 }
 
@@ -59,6 +69,19 @@ impl Claims {
     /// Who has it.
     pub fn owner(&self, claim: &Claim) -> Option<&InterfaceId> {
         self.first.get(claim).map(|claimant| &claimant.interface)
+    }
+
+    /// The claim that counts.
+    pub fn first(&self, claim: &Claim) -> Option<&Claimant> {
+        self.first.get(claim)
+    }
+
+    /// All that it is routed to, if it is: in order.
+    pub fn sharing(&self, claim: &Claim) -> impl Iterator<Item = &InterfaceId> {
+        let first = self.first.get(claim).filter(|first| first.strength == Strength::Route);
+        let others = first.and_then(|_| self.others.get(claim)).into_iter().flatten();
+        let all = first.into_iter().chain(others.filter(|other| other.strength == Strength::Route));
+        all.map(|claimant| &claimant.interface)
     }
 
     /// Who would like to have it, beside its owner.
@@ -110,7 +133,11 @@ mod tests {
     use super::*;
 
     fn claimant(leased: bool, pod: &str) -> Claimant {
-        Claimant { leased, interface: InterfaceId { pod: pod.into(), uid: pod.into() } }
+        by(if leased { Strength::Leased } else { Strength::Own }, pod)
+    }
+
+    fn by(strength: Strength, pod: &str) -> Claimant {
+        Claimant { strength, interface: InterfaceId { pod: pod.into(), uid: pod.into() } }
     }
 
     #[test]
@@ -125,6 +152,24 @@ mod tests {
         assert_eq!(claims.remove(&claim(), &claimant(false, "a")), loser);
         assert_eq!(claims.remove(&claim(), &claimant(false, "b")), None);
         assert!(claims.first.is_empty() && claims.others.is_empty());
+    }
+
+    #[test]
+    fn routes_are_shared_unless_it_is_somebodys_own() {
+        let claim = || Claim::Address("corp".into(), IpAddr::from([10, 0, 0, 1]));
+        let mut claims = Claims::default();
+        for claimant in [by(Strength::Route, "b"), by(Strength::Leased, "a"), by(Strength::Route, "a")] {
+            claims.add(claim(), claimant);
+        }
+        let sharing = |claims: &Claims| -> Vec<String> {
+            claims.sharing(&claim()).map(|id| id.uid.to_string()).collect()
+        };
+        assert_eq!(sharing(&claims), ["a", "b"]);
+        claims.add(claim(), by(Strength::Own, "z"));
+        assert_eq!(sharing(&claims), [""; 0]);
+        claims.remove(&claim(), &by(Strength::Own, "z"));
+        claims.remove(&claim(), &by(Strength::Route, "a"));
+        assert_eq!(sharing(&claims), ["b"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::apply::Model;
-use super::claims::Claim;
+use super::claims::{Claim, Strength};
 use super::ids::{POOL_VNIS, l3_vni_key};
 use super::interface::InterfaceId;
 use super::pools::PoolFault;
@@ -75,9 +75,9 @@ impl Model {
     }
 
     fn check_claims(&self, changed: &Changed<'_>) -> Result<(), Conflict> {
-        let mut claimed: BTreeMap<Claim, (&Claimer, bool)> = BTreeMap::new();
+        let mut claimed: BTreeMap<Claim, (&Claimer, bool, Strength)> = BTreeMap::new();
         for (claimer, source) in changed {
-            let before: BTreeSet<Claim> = match claimer {
+            let before: BTreeSet<(Claim, Strength)> = match claimer {
                 Claimer::Pod(uid) => self.pods.get(uid).map(|pod| Source::Pod(pod).claims()),
                 Claimer::Interface(name) => {
                     self.hand_made.get(name).map(|row| Source::HandMade(row).claims())
@@ -87,8 +87,10 @@ impl Model {
             .unwrap_or_default()
             .into_iter()
             .collect();
-            for claim in source.map(|source| source.claims()).unwrap_or_default() {
-                let old = before.contains(&claim);
+            for (claim, strength) in source.map(|source| source.claims()).unwrap_or_default() {
+                // What several ask to be routed to them they share.
+                let shares = |other: Strength| strength == Strength::Route && other == Strength::Route;
+                let old = before.contains(&(claim.clone(), strength));
                 let conflict = |refused: &Claimer, owner: &Claimer| {
                     let describe = |claimer: &Claimer| match changed.get(claimer).copied().flatten() {
                         Some(source) => source.said(),
@@ -97,17 +99,20 @@ impl Model {
                     Conflict::new(refused.clone(), &describe(refused), &describe(owner), &claim)
                 };
                 match claimed.get(&claim) {
-                    Some((owner, _)) if !old => return Err(conflict(claimer, owner)),
-                    Some((other, false)) => return Err(conflict(other, claimer)),
+                    Some((.., other)) if shares(*other) => continue,
+                    Some((owner, ..)) if !old => return Err(conflict(claimer, owner)),
+                    Some((other, false, _)) => return Err(conflict(other, claimer)),
                     _ => {}
                 }
                 if !old
-                    && let Some(owner) = self.claims.owner(&claim).map(Claimer::of)
+                    && let Some(first) = self.claims.first(&claim).filter(|first| !shares(first.strength))
+                    && let owner = Claimer::of(&first.interface)
+                    && owner != *claimer
                     && !changed.contains_key(&owner)
                 {
                     return Err(conflict(claimer, &owner));
                 }
-                claimed.insert(claim, (claimer, old));
+                claimed.insert(claim, (claimer, old, strength));
             }
         }
         Ok(())
@@ -253,7 +258,7 @@ impl Claimer {
 
 impl Source<'_> {
     /// What its own configuration claims.
-    fn claims(self) -> Vec<Claim> {
+    fn claims(self) -> Vec<(Claim, Strength)> {
         match self {
             Source::Pod(pod) => {
                 pod.interfaces.iter().flat_map(|row| Wanted::of_pod(pod, row).claims()).collect()

@@ -20,6 +20,8 @@ pub enum Pool {
     Services,
     /// Numbers within the pool of services' addresses, by service.
     ServiceAddresses,
+    /// Numbers of groups, by VPN and prefix.
+    Routes,
 }
 
 /// Key of the logical port tag that the tunnel ports of all switches share. No interface name is without a colon.

@@ -290,8 +290,9 @@ impl Model {
         let importers = self.importers(vpn);
         let seen = importers.iter().flat_map(|importer| self.exporters(importer));
         for other in seen.chain(self.exporters(vpn)) {
-            let owner = self.claims.owner(&Claim::destination(other, destination));
-            work.touched.interfaces.extend(owner.cloned());
+            let claim = Claim::destination(other, destination);
+            work.touched.interfaces.extend(self.claims.owner(&claim).cloned());
+            work.touched.interfaces.extend(self.claims.sharing(&claim).cloned());
         }
     }
 }

@@ -89,7 +89,9 @@ impl Model {
             vpn.outside.remove(&after.id);
         }
         let Some((identity, _, attachment)) = after.plugged() else { return };
-        let is_outside = after.destinations().any(|way| !self.is_all_covered(attachment.dpid, way));
+        let mut own = after.addresses.iter().map(|own| own.ip.into());
+        let is_outside =
+            !after.routes.is_empty() || own.any(|own| !self.is_all_covered(attachment.dpid, own));
         let name = identity.vpn.as_ref().filter(|_| is_outside);
         if let Some(vpn) = name.and_then(|name| self.vpns.get_mut(name)) {
             vpn.outside.insert(after.id.clone());

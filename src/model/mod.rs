@@ -40,7 +40,7 @@ mod view;
 mod wanted;
 
 pub use apply::Model;
-pub use claims::{Claim, Claimant};
+pub use claims::{Claim, Claimant, Strength};
 pub use conflict::{Claimer, Conflict};
 pub use external::{
     ExternalNetwork, FaultPlace, Floating, FloatingFault, FloatingReason, FloatingRouter, Mapping, Outlet,

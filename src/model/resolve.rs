@@ -6,7 +6,7 @@ use ipnetwork::IpNetwork;
 use smallvec::SmallVec;
 
 use super::apply::{Entry, Model, Work, remove_from};
-use super::claims::{Claim, Claimant};
+use super::claims::{Claim, Claimant, Strength};
 use super::ids::{Allocator, Pool};
 use super::interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
 use super::pools::Network;
@@ -19,7 +19,7 @@ use crate::schema::Text;
 /// An interface's facts, before it is known whether what it claims is its own.
 struct Draft {
     interface: Interface,
-    claims: SmallVec<[(Claim, bool); 3]>,
+    claims: SmallVec<[(Claim, Strength); 3]>,
 }
 
 impl Model {
@@ -73,7 +73,7 @@ impl Model {
         if before == after {
             return;
         }
-        let claimant = Claimant { leased: false, interface: id.clone() };
+        let claimant = Claimant { strength: Strength::Own, interface: id.clone() };
         if let Some(name) = before {
             self.take_back(&Claim::Name(name.clone()), &claimant, work);
             self.ids.leave(Pool::Interfaces, name);
@@ -101,19 +101,21 @@ impl Model {
     fn exchange_claims(
         &mut self,
         id: &InterfaceId,
-        before: &[(Claim, bool)],
-        after: &[(Claim, bool)],
+        before: &[(Claim, Strength)],
+        after: &[(Claim, Strength)],
         work: &mut Work,
     ) {
-        let claimant = |leased: bool| Claimant { leased, interface: id.clone() };
-        for (claim, leased) in before.iter().filter(|claim| !after.contains(claim)) {
-            self.take_back(claim, &claimant(*leased), work);
+        let claimant = |strength: Strength| Claimant { strength, interface: id.clone() };
+        for (claim, strength) in before.iter().filter(|claim| !after.contains(claim)) {
+            self.take_back(claim, &claimant(*strength), work);
             self.touch_address(claim, work);
         }
-        for (claim, leased) in after.iter().filter(|claim| !before.contains(claim)) {
-            self.put_forward(claim.clone(), claimant(*leased), work);
+        for (claim, strength) in after.iter().filter(|claim| !before.contains(claim)) {
+            self.put_forward(claim.clone(), claimant(*strength), work);
             self.touch_address(claim, work);
         }
+        let routes = before.iter().chain(after).filter(|(_, strength)| *strength == Strength::Route);
+        work.dirty_routes.extend(routes.map(|(claim, _)| claim.clone()));
     }
 
     /// A pod that has a gateway's address takes its place, and that of an address seen from another VPN.
@@ -125,6 +127,9 @@ impl Model {
                     work.touched.gateways.insert(gateway);
                 }
                 work.touched.node_sides.extend(self.switches_of_node_address(*address));
+                // Who routes by this address says so.
+                let by_it = self.via.get(&(vpn.clone(), *address)).into_iter().flatten();
+                work.dirty.extend(by_it.map(|(_, writer)| InterfaceId::hand_made(writer)));
                 self.touch_leaks(vpn, IpNetwork::from(*address), work);
             }
             Claim::Route(vpn, prefix) => self.touch_leaks(vpn, *prefix, work),
@@ -164,8 +169,9 @@ impl Model {
         let leases = self.leases.get(&name).into_iter().flat_map(Lease::addresses).filter(without);
         let leased: SmallVec<[_; 2]> = leases.map(|ip| WantedAddress { ip, gateway: None }).collect();
         let mut addresses = Vec::new();
-        let configured = wanted.addresses.iter().map(|address| (address, false));
-        for (address, leased) in configured.chain(leased.iter().map(|address| (address, true))) {
+        let configured = wanted.addresses.iter().map(|address| (address, Strength::Own));
+        let leased = leased.iter().map(|address| (address, Strength::Leased));
+        for (address, strength) in configured.chain(leased) {
             let (ip, router) = (address.ip, address.gateway);
             if !usable(ip) {
                 interface.pending.push(Reason::UnusableAddress(ip));
@@ -173,7 +179,7 @@ impl Model {
             }
             // Without a VPN it is switched and not routed: the address tells nobody but its ELAN.
             if let Some(vpn) = &vpn {
-                claims.push((Claim::Address(vpn.clone(), ip), leased));
+                claims.push((Claim::Address(vpn.clone(), ip), strength));
             }
             let routed = vpn.is_some();
             let given = router.map(|address| Gateway { address, source: GatewaySource::Adjacency });
@@ -200,7 +206,7 @@ impl Model {
     fn attach(
         &self,
         interface: &mut Interface,
-        claims: &mut SmallVec<[(Claim, bool); 3]>,
+        claims: &mut SmallVec<[(Claim, Strength); 3]>,
         name: &Text,
         elan: &Text,
         wanted: &Wanted,
@@ -213,7 +219,7 @@ impl Model {
         let mac = wanted.mac.or_else(|| located.and_then(|(_, port)| port.attached_mac));
         // A configured address is claimed before its port appears, so that a second pod with it is refused.
         if let Some(mac) = mac {
-            claims.push((Claim::Mac(elan.clone(), mac), false));
+            claims.push((Claim::Mac(elan.clone(), mac), Strength::Own));
         }
         let Some((dpid, port)) = located else {
             interface.pending.push(match &wanted.port {
@@ -226,7 +232,7 @@ impl Model {
             interface.pending.push(Reason::NoMac);
             return;
         };
-        claims.push((Claim::Port(dpid, port.ofport.0), false));
+        claims.push((Claim::Port(dpid, port.ofport.0), Strength::Own));
         interface.attachment =
             Some(Attachment { dpid, port: port.id.name.clone(), ofport: port.ofport, mac });
         if let Some(switch) = self.switches.get(&dpid) {
@@ -310,14 +316,17 @@ impl Model {
     }
 
     /// Takes away from an interface what is somebody else's.
-    fn conclude(&self, interface: &mut Interface, claims: &[(Claim, bool)]) {
-        for (claim, _) in claims {
-            let Some(owner) = self.claims.owner(claim).filter(|owner| **owner != interface.id) else {
+    fn conclude(&self, interface: &mut Interface, claims: &[(Claim, Strength)]) {
+        for (claim, strength) in claims {
+            let Some(first) = self.claims.first(claim) else { continue };
+            let is_shared = *strength == Strength::Route && first.strength == Strength::Route;
+            if is_shared || first.interface == interface.id {
                 continue;
-            };
-            let owner = self.name_of(owner);
+            }
+            let owner = self.name_of(&first.interface);
             match claim {
-                Claim::Name(_) => {}
+                // A prefix is nobody's own.
+                Claim::Name(_) | Claim::Route(..) => {}
                 Claim::Port(switch, ofport) => {
                     interface.attachment = None;
                     interface.pending.push(Reason::PortTaken { switch: *switch, ofport: *ofport, owner });
@@ -336,13 +345,9 @@ impl Model {
                         vpn: vpn.clone(),
                     });
                 }
-                Claim::Route(vpn, prefix) => {
-                    interface.quit_route(*prefix);
-                    let (prefix, vpn) = (*prefix, vpn.clone());
-                    interface.pending.push(Reason::RouteTaken { prefix, owner, vpn });
-                }
             }
         }
+        interface.quit_lost_hops();
     }
 
     /// How an interface is spoken of: by its name, or by its uids while it has none.

@@ -51,19 +51,14 @@ pub enum Reason {
     AddressTaken { address: IpAddr, owner: Text, vpn: Text },
     #[error("adjacency {0:?}: ip_address or next hop is no address, or no prefix that can be routed")]
     BadAdjacency(Text),
-    #[error(
-        "{prefix} is not routed here: its next hop {next_hop} is no address of this interface; write the route at the \
-         interface that has it"
-    )]
-    NextHopElsewhere { prefix: IpNetwork, next_hop: IpAddr },
+    #[error("{prefix} is not routed by its next hop {next_hop}: no interface of the VPN has that address")]
+    NextHopNobodys { prefix: IpNetwork, next_hop: IpAddr },
     #[error("{prefix} is not routed here: its mac_address {mac} is not that of this interface's port")]
     NextHopMac { prefix: IpNetwork, mac: MacAddr },
     #[error(
         "{prefix} is not routed here: it is within the pod-cidr of node {node}; route single addresses of it"
     )]
     RouteInPodCidr { prefix: IpNetwork, node: Text },
-    #[error("{prefix} is routed to {owner} in VPN {vpn}")]
-    RouteTaken { prefix: IpNetwork, owner: Text, vpn: Text },
     #[error("pool of {0} is used up")]
     PoolExhausted(&'static str),
     #[error("gateway {0} is assumed: no allocation pool and no pod-cidr holds the address")]

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::claims::Claim;
+use super::claims::{Claim, Strength};
 use super::rows::{HandMade, Pod, PodInterface, WantedAddress, WantedRoute, usable};
 use super::status::Reason;
 use super::underlay::Segment;
@@ -84,16 +84,18 @@ impl Wanted {
     }
 
     /// What it claims by configuration alone, once it has a name.
-    pub fn claims(&self) -> Vec<Claim> {
+    pub fn claims(&self) -> Vec<(Claim, Strength)> {
         let Ok(name) = &self.name else { return Vec::new() };
-        let mut claims = vec![Claim::Name(name.clone())];
+        let own = |claim| (claim, Strength::Own);
+        let mut claims = vec![own(Claim::Name(name.clone()))];
         if let Some(vpn) = &self.vpn {
             let addresses = self.addresses.iter().filter(|address| usable(address.ip));
-            claims.extend(addresses.map(|address| Claim::Address(vpn.clone(), address.ip)));
-            claims.extend(self.routes.iter().map(|route| Claim::destination(vpn, route.prefix)));
+            claims.extend(addresses.map(|address| own(Claim::Address(vpn.clone(), address.ip))));
+            let routes = self.routes.iter();
+            claims.extend(routes.map(|route| (Claim::destination(vpn, route.prefix), Strength::Route)));
         }
         if let (Some(elan), Some(mac)) = (&self.elan, self.mac) {
-            claims.push(Claim::Mac(elan.clone(), mac));
+            claims.push(own(Claim::Mac(elan.clone(), mac)));
         }
         claims
     }

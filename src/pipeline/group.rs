@@ -90,6 +90,26 @@ pub mod service_groups {
     }
 }
 
+/// Group ids of routes that several interfaces carry.
+pub mod route_groups {
+    const FIRST: u32 = 0x3000_0000;
+
+    /// Over all interfaces; `number` is from the pool of routes.
+    pub fn all(number: u32) -> u32 {
+        FIRST | number << 1
+    }
+
+    /// Over those of this switch alone: for what came through a tunnel.
+    pub fn here(number: u32) -> u32 {
+        all(number) | 1
+    }
+
+    /// Whether an id is one of these, whoever made the group.
+    pub fn is_ours(id: u32) -> bool {
+        id >> 28 == FIRST >> 28
+    }
+}
+
 impl Group {
     /// Every bucket gets a copy.
     pub fn all(id: u32) -> GroupDraft {

@@ -41,7 +41,7 @@ pub use delta::{Delta, Held, SwitchTables};
 pub use document::document;
 pub use flow::{Draft, Flow, FlowKey, base_flows};
 pub use flow_table::{FlowChange, FlowSet, FlowTable};
-pub use group::{Balanced, Group, GroupDraft, Meter, broadcast_groups, service_groups};
+pub use group::{Balanced, Group, GroupDraft, Meter, broadcast_groups, route_groups, service_groups};
 pub use metadata::Metadata;
 pub use openflow_rs::Action;
 pub use owner::{COOKIE_MARK, Feature, Owner, OwnerName, is_ours, owners};

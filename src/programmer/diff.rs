@@ -7,7 +7,7 @@ use openflow_rs::{FlowStats, GroupDesc, GroupType, MeterConfig};
 
 use crate::pipeline::{
     Delta, Flow, FlowChange, FlowKey, FlowSet, Group, Held, Meter, OwnerName, broadcast_groups, is_ours,
-    service_groups,
+    route_groups, service_groups,
 };
 
 /// Meters of ours: a port's meter has the number of its logical port tag.
@@ -89,7 +89,9 @@ impl Actual {
     }
 
     pub fn add_groups(&mut self, reported: Vec<GroupDesc>) {
-        let ours = |id: u32| broadcast_groups::is_ours(id) || service_groups::is_ours(id);
+        let ours = |id: u32| {
+            broadcast_groups::is_ours(id) || service_groups::is_ours(id) || route_groups::is_ours(id)
+        };
         for group in reported.into_iter().filter(|group| ours(group.group)) {
             self.groups.insert(group.group, (group.kind, Group::bucket_bytes(&group.buckets)));
         }

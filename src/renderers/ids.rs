@@ -14,7 +14,7 @@ pub struct PoolRange {
 /// All pools. Elan tags stop at 65000 to fit 16 bits. Lport tags, with netvirt up to 65535, fit 17 of their 20 bits: they
 /// are meter ids, too, of which the kernel takes 200,000, and are cut into 2048 chunks. VPN ids and VNIs share no number.
 /// Source: netvirt `elan.ids.pool`, `vpnservices`, `opendaylight-vni-ranges`; genius `interfaces`.
-pub const POOLS: [PoolRange; 7] = [
+pub const POOLS: [PoolRange; 8] = [
     PoolRange { pool: Pool::Interfaces, name: "interfaces", first: 1, last: 131_071 },
     PoolRange { pool: Pool::Elan, name: "elan.ids.pool", first: 5_000, last: 65_000 },
     PoolRange { pool: Pool::Vpn, name: "vpnservices", first: FIRST_VPN_ID, last: 130_000 },
@@ -27,6 +27,7 @@ pub const POOLS: [PoolRange; 7] = [
     PoolRange { pool: Pool::Policies, name: "coeus-policies", first: 1, last: 16_777_215 },
     PoolRange { pool: Pool::Services, name: "coeus-services", first: 1, last: 1_000_000 },
     PoolRange { pool: Pool::ServiceAddresses, name: "coeus-service-addresses", first: 1, last: 1_000_000 },
+    PoolRange { pool: Pool::Routes, name: "coeus-routes", first: 1, last: 1_000_000 },
 ];
 
 impl Pool {
@@ -40,6 +41,7 @@ impl Pool {
             Pool::Policies => &POOLS[4],
             Pool::Services => &POOLS[5],
             Pool::ServiceAddresses => &POOLS[6],
+            Pool::Routes => &POOLS[7],
         }
     }
 }

@@ -227,7 +227,7 @@ const BEHIND: [&str; 9] = [
 
 /// Prefixes behind an interface: a default route, what holds pods, what is in a pod-cidr, what others have, of either version.
 fn routes() -> impl Strategy<Value = Vec<WantedRoute>> {
-    let hops = prop::sample::subsequence(&["10.0.0.10", "fd00::10"][..], 0..=1);
+    let hops = prop::sample::subsequence(&["10.0.0.10", "fd00::10", "10.0.0.11", "10.0.0.12"][..], 0..=3);
     (prop::sample::subsequence(&BEHIND[..], 0..=3), hops).prop_map(|(prefixes, hops)| {
         let route = |prefix: &str| WantedRoute {
             prefix: prefix.parse().unwrap(),
@@ -395,6 +395,7 @@ fn ids_in_use(model: &Model) -> BTreeMap<(Pool, String), u32> {
         }
     }
     // A number that was asked for by hand is none of the pool.
+    ids.extend(model.route_numbers().map(|(key, number)| ((Pool::Routes, key.to_string()), number)));
     ids.extend(model.conjunctions().map(|(key, id)| ((Pool::Policies, key.to_string()), id)));
     ids.retain(|(pool, _), id| *pool != Pool::Vni || POOL_VNIS.contains(id));
     if model.switches().next().is_some() {

@@ -89,6 +89,23 @@ pub(super) fn route_local(
         .owned_by(owner)
 }
 
+/// To one of several interfaces; `from_tunnel` where it matters whether it came from one.
+pub(super) fn route_spread(
+    vpn: VpnId,
+    destination: IpNetwork,
+    (from_tunnel, gateway, onwards): (Option<bool>, MacAddr, Vec<Action>),
+    owner: &Owned,
+) -> Flow {
+    Flow::table(FIB)
+        .priority(longest(destination))
+        .matching([vpn_id(vpn)])
+        .matching(from_tunnel.map(split_horizon))
+        .matching(ip_prefix(destination))
+        .then([dec_ttl(), set_eth_src(gateway)])
+        .then(onwards)
+        .owned_by(owner)
+}
+
 /// To a pod on another switch, or all pods of its prefix; it routes once more. Never from one tunnel into another.
 pub(super) fn route_remote(
     vpn: VpnId,

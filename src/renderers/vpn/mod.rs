@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 19 to the gateway's MAC ─► 21 ─► pod here: TTL, MACs, 220
-//!                                 ├ prefix behind a pod (extra route): the same, to its port
+//!                                 ├ prefix behind a pod (extra route): the same, to its port, or to one of several by a group
 //!                                 ├ prefix of a switch: TTL, the VPN's own VNI, tunnel ─► 36 ─► 21 there
 //!                                 ├ pod elsewhere that no prefix covers: the same, by its address
 //!                                 ├ gateway address: echo answered
@@ -16,6 +16,7 @@ mod flows;
 mod node;
 mod outside;
 mod routes;
+mod spread;
 
 pub use derive::Prefixes;
 pub use routes::Routes;
@@ -44,6 +45,13 @@ impl Vpns {
         let owner = Owner::new(&identity.name);
         let importers = model.importers(name);
         for destination in interface.destinations() {
+            let carriers = model.carriers(name, destination);
+            if let ([first, _, ..], Some(number)) = (&carriers[..], model.route_number(name, destination)) {
+                if first.id == *id {
+                    spread::route((name, vpn), (destination, number), &carriers, model, out);
+                }
+                continue;
+            }
             let importing = importers.iter().filter(|importer| model.sees(importer, name, destination));
             let importing = importing.filter_map(|importer| model.vpn(importer)).map(|vpn| (vpn, false));
             for (seen_in, by_prefix) in importing.chain([(vpn, model.is_all_covered(here, destination))]) {

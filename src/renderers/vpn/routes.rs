@@ -1,16 +1,17 @@
 //! `fibEntries` and `vpn-instance-op-data`: the routes of each VPN, and where its interfaces are.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use ipnetwork::IpNetwork;
 
 use super::super::key::{interfaces_of_vpn, touched_interfaces};
-use super::super::nodes::{InnerList, ListAt, Made, shared};
+use super::super::nodes::{Build, InnerList, ListAt, Made, shared};
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Attachment, Interface, Model, Touched, Vpn};
 use crate::net::VpnId;
-use crate::schema::{Node, Schema, SchemaId, Text, Value};
+use crate::schema::{List, Node, Schema, SchemaId, Text, Value};
 
 /// `encap-type`: vxlan. Source: odl-fib.
 const VXLAN: i32 = 1;
@@ -107,10 +108,17 @@ impl Routes {
         let own = interface.addresses.iter().map(|own| (IpNetwork::from(own.ip), &own.prefix, &self.local));
         let behind = interface.routes.iter().map(|route| (route.prefix, &route.text, &self.behind));
         for (destination, text, origin) in own.chain(behind) {
-            self.route((text, origin), vpn, vpn, attachment, model, out);
+            // What several carry is told of once.
+            let carriers = model.carriers(name, destination);
+            let attachments: Vec<&Attachment> = match &carriers[..] {
+                [first, _, ..] if first.id != interface.id => continue,
+                [_, _, ..] => carriers.iter().filter_map(|carrier| carrier.attachment.as_ref()).collect(),
+                _ => vec![attachment],
+            };
+            self.route((text, origin), vpn, vpn, &attachments, model, out);
             for importer in importers.iter().filter(|importer| model.sees(importer, name, destination)) {
                 if let Some(importer) = model.vpn(importer) {
-                    self.route((text, origin), importer, vpn, attachment, model, out);
+                    self.route((text, origin), importer, vpn, &attachments, model, out);
                 }
             }
         }
@@ -122,7 +130,7 @@ impl Routes {
         (prefix, origin): (&Text, &Value),
         seen_in: &Vpn,
         vpn: &Vpn,
-        attachment: &Attachment,
+        attachments: &[&Attachment],
         model: &Model,
         out: &mut Rendered,
     ) {
@@ -134,13 +142,22 @@ impl Routes {
             .leaf(self.encap_type, Value::Enum(VXLAN))
             .leaf_if(self.l3vni, vpn.l3_vni.map(|vni| Value::Uint(vni.0.into())))
             .text_if(self.gateway_mac, &seen_in.gateway_mac_text);
-        if let Some(endpoint) = model.switch(attachment.dpid).and_then(|switch| switch.local_ip) {
-            build = build.child(self.next_hop(endpoint));
+        let endpoint = |at: &&Attachment| model.switch(at.dpid)?.local_ip;
+        let endpoints: BTreeSet<Ipv4Addr> = attachments.iter().filter_map(endpoint).collect();
+        let mut endpoints = endpoints.into_iter();
+        match (endpoints.next(), endpoints.len()) {
+            (None, _) => {}
+            (Some(endpoint), 0) => build = build.child(self.next_hop(endpoint)),
+            (Some(first), _) => {
+                let all = [first].into_iter().chain(endpoints).take(List::FEW);
+                let entry = |endpoint: Ipv4Addr| ([Value::text(endpoint.to_string())], |entry: Build| entry);
+                build = build.child(self.route_paths.each(all.map(entry)));
+            }
         }
         out.node(Store::Config, path, build.node());
     }
 
-    /// The next hop is the tunnel endpoint of the pod's node: all routes to a node share it.
+    /// The next hop is the tunnel endpoint of the pod's node: all routes to a node alone share it.
     fn next_hop(&self, endpoint: Ipv4Addr) -> (SchemaId, Node) {
         let make = || shared(self.route_paths.only([Value::text(endpoint.to_string())], |next_hop| next_hop));
         self.next_hops.of(endpoint, make)
