@@ -53,7 +53,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
         &["actor.rs", "server.rs", "stream.rs", "takeover.rs"],
     ),
     ("observe", &["net", "schema", "datastore", "pipeline", "southbound", "programmer"], &[]),
-    ("cli", &[], &[]),
+    ("cli", &["net"], &[]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -1,5 +1,6 @@
 """Robot keywords over the laboratory: nodes, pods, pings, flows. RESTCONF goes through RequestsLibrary in the suites."""
 
+import os
 import re
 import sys
 import types
@@ -10,7 +11,7 @@ from robot.api.deco import keyword, library
 
 import carry
 import frames
-from lab import Lab, LabError, Outside, pod_json, wait_until
+from lab import Lab, LabError, Outside, pod_json, run, wait_until
 
 
 @library(scope="SUITE", auto_keywords=False)
@@ -116,6 +117,14 @@ class CoeusLab:
             node.vsctl("set", "open_vswitch", ".", f"other_config:provider_mappings={mappings}")
         else:
             node.vsctl("remove", "open_vswitch", ".", "other_config", "provider_mappings")
+
+    @keyword
+    def doctor(self):
+        """What `coeus doctor` finds; it fails where something is at fault."""
+        environment = {**os.environ, "COEUS_PASSWORD": self.lab.password}
+        found = run(self.lab.binary(), "doctor", "--server", "http://127.0.0.1:8181", env=environment, check=False)
+        logger.info(found)
+        return found
 
     @keyword
     def say_underlay_mtu(self, node, octets):

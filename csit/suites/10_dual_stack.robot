@@ -87,11 +87,32 @@ The Narrowest Links Say How Large Packets Of Pods May Be
     Say Underlay Mtu    2    1500
     Resource Should Come To Say    ${OPERATIONAL}/coeus-tunnel:underlay    "pod-mtu":1450
 
+What Cannot Be Meant Is Found By The Doctor
+    Say Underlay Mtu    1    1300
+    Say Underlay Mtu    2    jumbo
+    Wait Until Keyword Succeeds    10 s    300 ms    Doctor Should Say    192.168.200.1    "1300" is too small
+    Doctor Should Say    192.168.200.2    "jumbo" is no number
+    Say Underlay Mtu    1    1500
+    Say Underlay Mtu    2    1500
+    Wait Until Keyword Succeeds    10 s    300 ms    Doctor Should Not Say    underlay_mtu
+
 What The Switches Hold Is What The Data Say
     Tables Should Be As From Scratch
     Ping Should Pass    blue:p1    fd00:2::10
 
 *** Keywords ***
+Doctor Should Say
+    [Arguments]    @{texts}
+    ${found}=    Doctor
+    FOR    ${text}    IN    @{texts}
+        Should Contain    ${found}    ${text}
+    END
+
+Doctor Should Not Say
+    [Arguments]    ${text}
+    ${found}=    Doctor
+    Should Not Contain    ${found}    ${text}
+
 Start Two Nodes With Pods Of Both Versions
     Start Lab And Session    2
     Announce Node    1    fd00:1::/64

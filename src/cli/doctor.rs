@@ -6,6 +6,7 @@ use super::nouns::{entries, state};
 use super::output::{Format, show};
 use super::table::plain;
 use super::{Client, Failure, Table};
+use crate::net::UnderlayMtu;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +38,7 @@ pub fn doctor(client: &Client, output: Format) -> Result<(), Failure> {
             let objects = client.data_if_any("coeus-status:objects")?;
             findings.extend(of_pods(&entries(&objects, "coeus-status:objects", "object"), &switches));
             findings.extend(of_tunnels(&client.data_if_any("itm-state:tunnels_state")?));
+            findings.extend(of_nodes(&systems(client)?));
         }
         Err(failure) => findings.push(Finding {
             level: Level::Fault,
@@ -177,6 +179,49 @@ fn of_tunnels(tunnels: &Value) -> Vec<Finding> {
         .collect()
 }
 
+/// What nodes say of themselves in their `Open_vSwitch` tables.
+fn systems(client: &Client) -> Result<Value, Failure> {
+    let fields = [("fields", "node(node-id;ovsdb:openvswitch-other-configs)".to_owned())];
+    match client.data("network-topology:network-topology/topology=ovsdb%3A1", &fields) {
+        Err(Failure::NotFound(_)) => Ok(Value::Null),
+        other => other,
+    }
+}
+
+/// Nodes whose `underlay_mtu` cannot be meant: it is as if they had none.
+fn of_nodes(systems: &Value) -> Vec<Finding> {
+    let text = |value: &Value, name: &str| value.get(name).map(plain).unwrap_or_default();
+    let list =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let nodes =
+        list(systems, "network-topology:topology").into_iter().flat_map(|topology| list(&topology, "node"));
+    let mut findings = Vec::new();
+    for node in nodes {
+        let configs = list(&node, "ovsdb:openvswitch-other-configs");
+        let said = |key: &str| {
+            let entry = configs.iter().find(|entry| text(entry, "other-config-key") == key);
+            entry.map(|entry| text(entry, "other-config-value"))
+        };
+        let Some(mtu) = said("underlay_mtu") else { continue };
+        let why = match mtu.parse::<u16>() {
+            Err(_) => "is no number of octets",
+            Ok(octets) if UnderlayMtu::new(octets).is_none() => {
+                "is too small: IPv6 needs 1280 octets within a tunnel"
+            }
+            Ok(_) => continue,
+        };
+        let name = said("local_ip").unwrap_or_else(|| text(&node, "node-id"));
+        let octets = UnderlayMtu::default().octets();
+        findings.push(Finding {
+            level: Level::Fault,
+            what: format!("node {name}"),
+            text: format!("other_config:underlay_mtu {mtu:?} {why}; {octets} is used"),
+            next: "ovs-vsctl set open_vswitch . other_config:underlay_mtu=OCTETS on that node, or remove it",
+        });
+    }
+    findings
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -206,5 +251,33 @@ mod tests {
         let tunnels = json!({"itm-state:tunnels_state": {"state-tunnel-list": [
             {"tunnel-interface-name": "t", "oper-state": "down"}, {"oper-state": "up"}]}});
         assert_eq!(levels(&of_tunnels(&tunnels)), [Level::Fault]);
+    }
+
+    #[test]
+    fn an_underlay_mtu_that_cannot_be_is_a_fault() {
+        let node = |id: &str, mtu: &str| {
+            let config =
+                |key: &str, value: &str| json!({"other-config-key": key, "other-config-value": value});
+            let mut configs = vec![config("local_ip", id)];
+            configs.extend((!mtu.is_empty()).then(|| config("underlay_mtu", mtu)));
+            json!({"node-id": format!("ovsdb://uuid/{id}"), "ovsdb:openvswitch-other-configs": configs})
+        };
+        let nodes = [
+            ("a", ""),
+            ("b", "9000"),
+            ("c", "1330"),
+            ("d", "1329"),
+            ("e", "jumbo"),
+            ("f", "-1"),
+            ("g", "90000"),
+        ];
+        let nodes: Vec<Value> = nodes.into_iter().map(|(id, mtu)| node(id, mtu)).collect();
+        let found =
+            of_nodes(&json!({"network-topology:topology": [{"topology-id": "ovsdb:1", "node": nodes}]}));
+        let who: Vec<&str> = found.iter().map(|finding| finding.what.as_str()).collect();
+        assert_eq!(who, ["node d", "node e", "node f", "node g"]);
+        assert!(found[0].text.contains("too small") && found[1].text.contains("no number"));
+        assert!(found.iter().all(|finding| finding.level == Level::Fault && finding.text.contains("1500")));
+        assert!(of_nodes(&Value::Null).is_empty());
     }
 }
