@@ -7,7 +7,7 @@ use super::super::data::{Fields, Node};
 use super::super::ir::{Schema, SchemaId};
 use super::super::path::DataPath;
 use super::super::tree::NodeRef;
-use super::super::xpath::{Eval, Expr, Frame, Place, check, compile};
+use super::super::xpath::{Eval, Expr, Frame, Place, check_among, compile};
 use super::PageError;
 
 /// Nodes that one condition may look at over all entries.
@@ -62,12 +62,19 @@ impl Condition {
         let Ok(rules) = schema.rules() else { return Ok(Vec::new()) };
         let above = Place::at(root, &path.parent().unwrap_or_default());
         let left = Cell::new(MOST);
-        let holds = |frame| {
+        let size = match node {
+            Node::List(list) => list.len(),
+            Node::LeafList(values) => values.len(),
+            Node::Container(_) | Node::Leaf(_) => 0,
+        };
+        let mut position = 0;
+        let mut holds = |frame| {
+            position += 1;
             let current = above.with(frame);
             let module = schema.node(self.list).module;
             let defaults = &rules.defaults;
             let eval = Eval { schema, defaults, module, current: &current, nested: 0, budget: Some(&left) };
-            check(&eval, &self.expr)
+            check_among(&eval, &self.expr, position, size)
         };
         let id = self.list;
         let chosen = match node {

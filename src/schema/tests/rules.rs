@@ -43,7 +43,8 @@ fn documents() -> impl Strategy<Value = Json> {
         codec::write(*RULES, None, &root, &mut out);
         serde_json::from_slice::<Json>(&out).unwrap()
     });
-    let names = vec!["net", "net", "pick", "must", "must", "listed", "listed", "points", "features"];
+    let names =
+        vec!["net", "net", "pick", "must", "must", "ways", "ways", "listed", "listed", "points", "features"];
     (whole, select(names), any::<bool>()).prop_map(|(mut whole, name, alone)| {
         let name = format!("rules:{name}");
         if let Some(members) = whole.as_object_mut() {
@@ -142,6 +143,47 @@ proptest! {
                 stored = candidate;
             }
         }
+    }
+}
+
+/// Each expression in `ways` with one leaf and a few rows, so that no other fault hides its verdict; each is met and broken.
+#[test]
+fn every_kind_of_expression_gets_the_verdict_of_libyang() {
+    let rows = [
+        json!([]),
+        json!([{"id": 1}]),
+        json!([{"id": 1, "size": 1, "next": 1, "in": {"size": 3}}]),
+        json!([{"id": 2}, {"id": 1, "size": 4, "next": 2}]),
+        json!([{"id": 2, "next": 1, "size": 1}, {"id": 1, "size": 1, "in": {"size": 2}}]),
+        json!([{"id": 3, "size": 3, "next": 4}, {"id": 4, "next": 3}, {"id": 1, "size": 1, "next": 3}]),
+        json!([{"id": 4, "next": 3}, {"id": 3, "in": {"size": 1}}, {"id": 2, "in": {"size": 1}}, {"id": 1}]),
+    ];
+    let digits = json!([1, 2, 3, 4]);
+    let words = json!(["a", "b", "c", "d"]);
+    let ways = RULES.child(None, Some("rules"), "ways").unwrap();
+    for leaf in RULES.node(ways).children.iter().map(|id| RULES.node(*id).name.to_string()) {
+        let values = match leaf.as_str() {
+            "row" => continue,
+            "match" | "text" | "space" | "cut" | "named" => &words,
+            "near" => &json!(["-1.5", "0.5", "1.4", "2.1", "-0.5", "1.5"]),
+            "level" => &json!(["low", "mid", "high"]),
+            "marks" => &json!(["", "up", "down", "up down"]),
+            _ => &digits,
+        };
+        let mut verdicts = BTreeSet::new();
+        for (rows, value) in
+            rows.iter().flat_map(|rows| values.as_array().unwrap().iter().map(move |v| (rows, v)))
+        {
+            let mut document = json!({"rules:ways": {"row": rows, &leaf: value}, "rules:pick": {"two": "a"}});
+            // What only two leafs together show.
+            if leaf == "both" || leaf == "either" {
+                document["rules:ways"]["first"] = rows.pointer("/0/id").cloned().unwrap_or(json!(1));
+            }
+            LIBYANG.with(|context| agree(*RULES, context, &document)).unwrap();
+            let here = format!("/rules:ways/{leaf}");
+            verdicts.insert(faults(&document).iter().any(|error| error.path == here));
+        }
+        assert_eq!(verdicts.len(), 2, "{leaf}: always {verdicts:?}");
     }
 }
 

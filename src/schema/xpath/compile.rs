@@ -1,8 +1,14 @@
 //! From text to [`Expr`], with names resolved.
 
-use super::super::ir::{Kind, ModuleId, Schema, SchemaId};
+use super::super::ir::{Kind, ModuleId, Schema, SchemaId, Type};
+use super::super::lexical::type_of;
+use super::functions::Function;
+use super::steps::At;
 use super::tokens::{Token, tokens};
-use super::{Comparison, Expr, Function, Path, PathStep, Start};
+use super::{Arithmetic, Comparison, Expr, Path, PathStep, Start};
+
+/// Parentheses, brackets and arguments in one another.
+const DEEPEST: usize = 32;
 
 /// Compiles an expression of `module` (names without prefix are its own) that is evaluated in `context` (`None`: the
 /// root).
@@ -13,7 +19,8 @@ pub fn compile(
     text: &str,
 ) -> Result<Expr, String> {
     let tokens = tokens(text)?;
-    let mut parser = Parser { schema, module, current: context, context, tokens: &tokens, depth: 0 };
+    let current = vec![context];
+    let mut parser = Parser { schema, module, context: current.clone(), current, tokens: &tokens, depth: 0 };
     let expr = parser.or()?;
     match parser.tokens.first() {
         None => Ok(expr),
@@ -21,19 +28,19 @@ pub fn compile(
     }
 }
 
-struct Parser<'a> {
-    schema: &'a Schema,
-    module: ModuleId,
+pub(super) struct Parser<'a> {
+    pub schema: &'a Schema,
+    pub module: ModuleId,
     /// The schema node of `current()`.
-    current: Option<SchemaId>,
-    /// The schema node of the context.
-    context: Option<SchemaId>,
-    tokens: &'a [Token],
-    depth: usize,
+    pub current: At,
+    /// What the context may be.
+    pub context: At,
+    pub tokens: &'a [Token],
+    pub depth: usize,
 }
 
 impl Parser<'_> {
-    fn sign(&mut self, sign: &str) -> bool {
+    pub fn sign(&mut self, sign: &str) -> bool {
         let found = matches!(self.tokens.first(), Some(Token::Sign(next)) if *next == sign);
         if found {
             self.tokens = &self.tokens[1..];
@@ -49,33 +56,38 @@ impl Parser<'_> {
         found
     }
 
-    fn expect(&mut self, sign: &str) -> Result<(), String> {
+    pub fn expect(&mut self, sign: &str) -> Result<(), String> {
         if self.sign(sign) { Ok(()) } else { Err(format!("expected {sign:?}")) }
     }
 
-    fn or(&mut self) -> Result<Expr, String> {
+    pub fn or(&mut self) -> Result<Expr, String> {
+        Ok(self.any()?.0)
+    }
+
+    /// Any expression; where it is a set of nodes, what they may be.
+    fn any(&mut self) -> Result<(Expr, At), String> {
         self.depth += 1;
-        if self.depth > 32 {
+        if self.depth > DEEPEST {
             return Err("the expression is nested too deeply".into());
         }
         let mut left = self.and()?;
         while self.word("or") {
-            left = Expr::Or(Box::new(left), Box::new(self.and()?));
+            left = without(Expr::Or(Box::new(left.0), Box::new(self.and()?.0)));
         }
         self.depth -= 1;
         Ok(left)
     }
 
-    fn and(&mut self) -> Result<Expr, String> {
+    fn and(&mut self) -> Result<(Expr, At), String> {
         let mut left = self.comparison(0)?;
         while self.word("and") {
-            left = Expr::And(Box::new(left), Box::new(self.comparison(0)?));
+            left = without(Expr::And(Box::new(left.0), Box::new(self.comparison(0)?.0)));
         }
         Ok(left)
     }
 
     /// Level 0: `=` and `!=`; level 1, which binds tighter: the others.
-    fn comparison(&mut self, level: usize) -> Result<Expr, String> {
+    fn comparison(&mut self, level: usize) -> Result<(Expr, At), String> {
         const LEVELS: [&[(&str, Comparison)]; 2] = [
             &[("=", Comparison::Equal), ("!=", Comparison::NotEqual)],
             &[
@@ -85,166 +97,195 @@ impl Parser<'_> {
                 (">", Comparison::Greater),
             ],
         ];
-        let Some(signs) = LEVELS.get(level) else { return self.primary() };
+        let Some(signs) = LEVELS.get(level) else { return self.sum() };
         let mut left = self.comparison(level + 1)?;
         while let Some((_, comparison)) = signs.iter().find(|(sign, _)| self.sign(sign)) {
-            left = Expr::Compare(*comparison, Box::new(left), Box::new(self.comparison(level + 1)?));
+            let right = self.comparison(level + 1)?.0;
+            left = without(Expr::Compare(*comparison, Box::new(left.0), Box::new(right)));
         }
         Ok(left)
     }
 
-    fn primary(&mut self) -> Result<Expr, String> {
-        match self.tokens {
-            [Token::Literal(text), rest @ ..] => {
-                self.tokens = rest;
-                Ok(Expr::Literal(text.clone()))
-            }
-            [Token::Number(number), rest @ ..] => {
-                self.tokens = rest;
-                Ok(Expr::Number(*number))
-            }
-            [Token::Sign("("), rest @ ..] => {
-                self.tokens = rest;
-                let inner = self.or()?;
-                self.expect(")")?;
-                Ok(inner)
-            }
-            [Token::Name(name), Token::Sign("("), rest @ ..] if name == "current" => {
-                self.tokens = rest;
-                self.expect(")")?;
-                let steps = if self.sign("/") { self.steps(self.current)? } else { Vec::new() };
-                Ok(Expr::Path(Path { start: Start::Current, steps }))
-            }
-            [Token::Name(name), Token::Sign("("), rest @ ..] => {
-                self.tokens = rest;
-                self.call(name)
-            }
-            _ => self.path().map(Expr::Path),
+    fn sum(&mut self) -> Result<(Expr, At), String> {
+        let mut left = self.product()?;
+        loop {
+            let operation = if self.sign("+") {
+                Arithmetic::Plus
+            } else if self.sign("-") {
+                Arithmetic::Minus
+            } else {
+                return Ok(left);
+            };
+            left = without(Expr::Arithmetic(operation, Box::new(left.0), Box::new(self.product()?.0)));
         }
     }
 
-    fn call(&mut self, name: &str) -> Result<Expr, String> {
-        let (function, count) = match name {
-            "not" => (Function::Not, 1),
-            "count" => (Function::Count, 1),
-            "true" => (Function::True, 0),
-            "false" => (Function::False, 0),
-            "boolean" => (Function::Boolean, 1),
-            "number" => (Function::Number, 1),
-            "string" => (Function::String, 1),
-            "derived-from" => (Function::DerivedFrom, 2),
-            "derived-from-or-self" => (Function::DerivedFromOrSelf, 2),
-            "contains" => (Function::Contains, 2),
-            "starts-with" => (Function::StartsWith, 2),
-            "string-length" => (Function::StringLength, 1),
-            _ => return Err(format!("function {name}() is not supported")),
+    fn product(&mut self) -> Result<(Expr, At), String> {
+        let mut left = self.negative()?;
+        loop {
+            let operation = if self.sign("*") {
+                Arithmetic::Times
+            } else if self.word("div") {
+                Arithmetic::Div
+            } else if self.word("mod") {
+                Arithmetic::Mod
+            } else {
+                return Ok(left);
+            };
+            left = without(Expr::Arithmetic(operation, Box::new(left.0), Box::new(self.negative()?.0)));
+        }
+    }
+
+    fn negative(&mut self) -> Result<(Expr, At), String> {
+        let mut signs = 0;
+        while self.sign("-") {
+            signs += 1;
+        }
+        let inner = self.union()?;
+        Ok(match signs {
+            0 => inner,
+            // Also two of them make a number of what was none.
+            _ if signs % 2 == 0 => without(Expr::Negative(Box::new(Expr::Negative(Box::new(inner.0))))),
+            _ => without(Expr::Negative(Box::new(inner.0))),
+        })
+    }
+
+    fn union(&mut self) -> Result<(Expr, At), String> {
+        let mut left = self.filtered()?;
+        while self.sign("|") {
+            let right = self.filtered()?;
+            if !left.0.is_nodes() || !right.0.is_nodes() {
+                return Err("| stands between paths".into());
+            }
+            let mut at = left.1;
+            at.extend(right.1);
+            left = (Expr::Union(Box::new(left.0), Box::new(right.0)), at);
+        }
+        Ok(left)
+    }
+
+    /// A primary expression, with predicates and steps behind it where it is a set of nodes; or a path.
+    fn filtered(&mut self) -> Result<(Expr, At), String> {
+        let Some((primary, at)) = self.primary()? else {
+            let (path, at) = self.path()?;
+            return Ok((Expr::Path(path), at));
         };
+        let more = ["[", "/", "//"].iter().any(|sign| self.tokens.first() == Some(&Token::Sign(sign)));
+        if !more {
+            return Ok((primary, at));
+        }
+        if !primary.is_nodes() {
+            return Err("a predicate or step stands behind what is no path".into());
+        }
+        let mut path = match primary {
+            Expr::Path(path) if path.steps.is_empty() => path,
+            nodes => Path { start: Start::Of(Box::new(nodes)), steps: Vec::new() },
+        };
+        let predicates = self.predicates(&at)?;
+        if !predicates.is_empty() {
+            path.steps.push(PathStep::Filter(predicates));
+        }
+        let at = self.more_steps(at, &mut path.steps)?;
+        Ok((Expr::Path(path), at))
+    }
+
+    fn primary(&mut self) -> Result<Option<(Expr, At)>, String> {
+        let found = match self.tokens {
+            [Token::Literal(text), rest @ ..] => {
+                self.tokens = rest;
+                without(Expr::Literal(text.clone()))
+            }
+            [Token::Number(number), rest @ ..] => {
+                self.tokens = rest;
+                without(Expr::Number(*number))
+            }
+            [Token::Sign("("), rest @ ..] => {
+                self.tokens = rest;
+                let inner = self.any()?;
+                self.expect(")")?;
+                inner
+            }
+            [Token::Name(name), Token::Sign("("), ..] if name == "node" => return Ok(None),
+            [Token::Name(name), Token::Sign("("), rest @ ..] if name == "current" => {
+                self.tokens = rest;
+                self.expect(")")?;
+                (Expr::Path(Path { start: Start::Current, steps: Vec::new() }), self.current.clone())
+            }
+            [Token::Name(name), Token::Sign("("), rest @ ..] => {
+                self.tokens = rest;
+                self.call(name)?
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(found))
+    }
+
+    fn call(&mut self, name: &str) -> Result<(Expr, At), String> {
         let mut arguments = Vec::new();
         if !self.sign(")") {
-            arguments.push(self.or()?);
+            arguments.push(self.any()?);
             while self.sign(",") {
-                arguments.push(self.or()?);
+                arguments.push(self.any()?);
             }
             self.expect(")")?;
         }
-        if arguments.len() != count {
-            return Err(format!("{name}() takes {count} argument(s), {} given", arguments.len()));
+        match (name, &mut arguments[..]) {
+            ("deref", [(nodes, at)]) if nodes.is_nodes() => return self.deref(nodes.clone(), at),
+            ("deref", _) => return Err("deref() takes a path".into()),
+            ("re-match", [(text, _), (Expr::Literal(pattern), _)]) => {
+                let regex = regex::Regex::new(&format!("^(?:{pattern})$"))
+                    .map_err(|error| format!("{pattern:?} is no pattern: {error}"))?;
+                return Ok(without(Expr::Matches(Box::new(text.clone()), regex)));
+            }
+            ("re-match", _) => return Err("re-match() takes a text and a pattern in quotes".into()),
+            _ => {}
         }
-        if function == Function::Count && !matches!(arguments[0], Expr::Path(_)) {
-            return Err("count() takes a path".into());
+        let (function, counts) =
+            Function::named(name).ok_or_else(|| format!("function {name}() is not supported"))?;
+        if !counts.contains(&arguments.len()) {
+            let (least, most) = counts.into_inner();
+            let takes = if least == most { least.to_string() } else { format!("{least} to {most}") };
+            return Err(format!("{name}() takes {takes} argument(s), {} given", arguments.len()));
+        }
+        let mut arguments: Vec<Expr> = arguments.into_iter().map(|(argument, _)| argument).collect();
+        if arguments.is_empty() && function.means_context() {
+            arguments.push(Expr::Path(Path { start: Start::Context, steps: Vec::new() }));
+        }
+        if function.takes_nodes() && arguments.first().is_some_and(|first| !first.is_nodes()) {
+            return Err(format!("{name}() takes a path"));
         }
         if matches!(function, Function::DerivedFrom | Function::DerivedFromOrSelf) {
-            let (Expr::Path(_), Expr::Literal(identity)) = (&arguments[0], &arguments[1]) else {
+            let Some(Expr::Literal(identity)) = arguments.get(1) else {
                 return Err(format!("{name}() takes a path and the literal name of an identity"));
             };
             if find_identity(self.schema, self.module, identity).is_none() {
                 return Err(format!("there is no identity {identity:?}"));
             }
         }
-        Ok(Expr::Call(function, arguments))
+        Ok(without(Expr::Call(function, arguments)))
     }
 
-    fn path(&mut self) -> Result<Path, String> {
-        if self.sign("/") {
-            return Ok(Path { start: Start::Root, steps: self.steps(None)? });
+    /// Where leafs of a leafref lead.
+    fn deref(&self, nodes: Expr, at: &At) -> Result<(Expr, At), String> {
+        let (mut paths, mut targets) = (Vec::new(), Vec::new());
+        for leaf in at.iter().flatten() {
+            let Some(Type::LeafRef { target: Some(target), path, .. }) = type_of(self.schema, *leaf) else {
+                let name = &self.schema.node(*leaf).name;
+                return Err(format!("deref() follows leafrefs, and {name:?} is none"));
+            };
+            let module = self.schema.node(*leaf).module;
+            let Expr::Path(path) = compile(self.schema, module, Some(*leaf), path)? else {
+                return Err(format!("{path:?} is no path"));
+            };
+            paths.push((*leaf, path));
+            targets.push(Some(*target));
         }
-        Ok(Path { start: Start::Context, steps: self.steps(self.context)? })
-    }
-
-    fn steps(&mut self, from: Option<SchemaId>) -> Result<Vec<PathStep>, String> {
-        let mut at = from;
-        let mut steps = Vec::new();
-        loop {
-            if self.sign("..") {
-                let above = at.ok_or("there is nothing above the root")?;
-                at = self.schema.node(above).parent;
-                steps.push(PathStep::Parent);
-            } else if !self.sign(".") {
-                let (node, step) = self.child(at)?;
-                at = Some(node);
-                steps.push(step);
-            }
-            if !self.sign("/") {
-                return Ok(steps);
-            }
-        }
-    }
-
-    fn child(&mut self, at: Option<SchemaId>) -> Result<(SchemaId, PathStep), String> {
-        let [Token::Name(name), rest @ ..] = self.tokens else {
-            return Err(match self.tokens.first() {
-                Some(token) => format!("{token:?} stands where a name should"),
-                None => "the expression ends too early".into(),
-            });
-        };
-        self.tokens = rest;
-        let node = self.find(at, name)?;
-        let mut predicates = Vec::new();
-        while self.sign("[") {
-            let outside = self.context.replace(node);
-            let predicate = self.or()?;
-            if predicate.is_number() {
-                return Err("positions in brackets are not supported".into());
-            }
-            predicates.push(predicate);
-            self.context = outside;
-            self.expect("]")?;
-        }
-        let keys = self.keys(node, &predicates);
-        Ok((node, PathStep::Child { node, predicates, keys }))
-    }
-
-    fn find(&self, at: Option<SchemaId>, name: &str) -> Result<SchemaId, String> {
-        let schema = self.schema;
-        let (prefix, local) = match name.split_once(':') {
-            Some((prefix, local)) => (Some(prefix), local),
-            None => (None, name),
-        };
-        let siblings = match at {
-            Some(at) => &schema.node(at).children,
-            None => &schema.roots,
-        };
-        let home = |id: &SchemaId| schema.node(*id).module == self.module;
-        let fits = |id: &SchemaId| {
-            let module = schema.module(schema.node(*id).module);
-            prefix.is_some_and(|prefix| *module.prefix == *prefix || *module.name == *prefix)
-        };
-        let like_parent =
-            |id: &SchemaId| at.is_some_and(|at| schema.node(at).module == schema.node(*id).module);
-        let named: Vec<SchemaId> =
-            siblings.iter().copied().filter(|id| *schema.node(*id).name == *local).collect();
-        let found = match prefix {
-            Some(_) => named.iter().find(|id| fits(id)),
-            None => named.iter().find(|id| home(id)).or_else(|| named.iter().find(|id| like_parent(id))),
-        };
-        found.copied().ok_or_else(|| {
-            let place = at.map_or("the top level".to_owned(), |at| schema.node(at).name.to_string());
-            format!("there is no node {name:?} in {place}")
-        })
+        let start = Start::Deref(Box::new(nodes), paths);
+        Ok((Expr::Path(Path { start, steps: Vec::new() }), targets))
     }
 
     /// The right sides of `[key=…]` predicates, if they name an entry in full and do not depend on it.
-    fn keys(&self, list: SchemaId, predicates: &[Expr]) -> Option<Vec<Expr>> {
+    pub fn keys(&self, list: SchemaId, predicates: &[Expr]) -> Option<Vec<Expr>> {
         let Kind::List { keys, .. } = &self.schema.node(list).kind else { return None };
         if keys.is_empty() || predicates.len() != keys.len() {
             return None;
@@ -265,10 +306,15 @@ impl Parser<'_> {
     }
 }
 
+/// An expression that is no set of nodes.
+fn without(expr: Expr) -> (Expr, At) {
+    (expr, Vec::new())
+}
+
 fn independent(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(_) => true,
-        Expr::Path(path) => path.start != Start::Context,
+        Expr::Path(path) => matches!(path.start, Start::Root | Start::Current),
         _ => false,
     }
 }

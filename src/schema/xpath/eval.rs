@@ -3,18 +3,16 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use smallvec::SmallVec;
-
-use super::super::data::{Key, Node};
-use super::super::ir::{IdentityId, ModuleId, Schema, SchemaId};
-use super::super::lexical::{key_leafs, parse_value, value_text};
-use super::super::rules::RuleKind;
-use super::super::select::case_chosen;
+use super::super::data::Node;
+use super::super::ir::{IdentityId, ModuleId, Schema, SchemaId, Type};
+use super::super::lexical::{type_of, value_text};
 use super::super::tree::NodeRef;
 use super::super::value::Value;
 use super::compile::find_identity;
-use super::place::{Frame, Place};
-use super::{Comparison, Expr, Function, Path, PathStep, Start};
+use super::functions::{Function, number_of, round, substring, text_of, translate};
+use super::place::Place;
+use super::walk::distinct;
+use super::{Arithmetic, Expr};
 
 /// What evaluation needs besides expression and place.
 pub struct Eval<'e, 'a> {
@@ -30,11 +28,16 @@ pub struct Eval<'e, 'a> {
     pub budget: Option<&'e Cell<usize>>,
 }
 
-/// Conditions on defaults are followed so far.
-const MOST_NESTED: u8 = 8;
+/// The context of an expression (XPath 1.0 section 1): a node, and its place among those that are looked at with it, from 1.
+#[derive(Clone, Copy)]
+pub(super) struct Spot<'s, 'a> {
+    pub place: &'s Place<'a>,
+    pub position: usize,
+    pub size: usize,
+}
 
 /// A value of XPath.
-enum Outcome<'a> {
+pub(super) enum Outcome<'a> {
     Nodes(Vec<Place<'a>>),
     Text(String),
     Number(f64),
@@ -43,11 +46,16 @@ enum Outcome<'a> {
 
 /// Does the condition hold at this place?
 pub fn check(eval: &Eval<'_, '_>, expr: &Expr) -> bool {
-    eval.value(expr, eval.current).truth()
+    check_among(eval, expr, 1, 1)
+}
+
+/// Does the condition hold at this place, which is the `position`th of `size`?
+pub fn check_among(eval: &Eval<'_, '_>, expr: &Expr, position: usize, size: usize) -> bool {
+    eval.value(expr, Spot { place: eval.current, position, size }).truth()
 }
 
 impl Outcome<'_> {
-    fn truth(&self) -> bool {
+    pub fn truth(&self) -> bool {
         match self {
             Outcome::Nodes(nodes) => !nodes.is_empty(),
             Outcome::Text(text) => !text.is_empty(),
@@ -57,159 +65,79 @@ impl Outcome<'_> {
     }
 }
 
-fn number_of(text: &str) -> f64 {
-    text.trim().parse().unwrap_or(f64::NAN)
-}
-
 impl<'a> Eval<'_, 'a> {
     /// Takes something off the budget; false: there is not so much left.
-    fn afford(&self, cost: usize) -> bool {
+    pub(super) fn afford(&self, cost: usize) -> bool {
         let Some(left) = self.budget else { return true };
         left.set(left.get().saturating_sub(cost));
         left.get() > 0
     }
 
-    fn value(&self, expr: &Expr, context: &Place<'a>) -> Outcome<'a> {
+    pub(super) fn value(&self, expr: &Expr, spot: Spot<'_, 'a>) -> Outcome<'a> {
         if !self.afford(1) {
             return Outcome::Bool(false);
         }
         match expr {
-            Expr::Or(a, b) => Outcome::Bool(self.value(a, context).truth() || self.value(b, context).truth()),
-            Expr::And(a, b) => {
-                Outcome::Bool(self.value(a, context).truth() && self.value(b, context).truth())
-            }
+            Expr::Or(a, b) => Outcome::Bool(self.value(a, spot).truth() || self.value(b, spot).truth()),
+            Expr::And(a, b) => Outcome::Bool(self.value(a, spot).truth() && self.value(b, spot).truth()),
             Expr::Compare(comparison, a, b) => {
-                Outcome::Bool(self.compare(*comparison, &self.value(a, context), &self.value(b, context)))
+                Outcome::Bool(self.compare(*comparison, &self.value(a, spot), &self.value(b, spot)))
             }
-            Expr::Path(path) => Outcome::Nodes(self.nodes(path, context)),
+            Expr::Arithmetic(operation, a, b) => {
+                let (a, b) = (self.number(&self.value(a, spot)), self.number(&self.value(b, spot)));
+                Outcome::Number(match operation {
+                    Arithmetic::Plus => a + b,
+                    Arithmetic::Minus => a - b,
+                    Arithmetic::Times => a * b,
+                    Arithmetic::Div => a / b,
+                    Arithmetic::Mod => a % b,
+                })
+            }
+            Expr::Negative(inner) => Outcome::Number(-self.number(&self.value(inner, spot))),
+            Expr::Union(a, b) => {
+                let mut nodes = self.set(a, spot);
+                nodes.extend(self.set(b, spot));
+                Outcome::Nodes(distinct(nodes))
+            }
+            Expr::Path(path) => Outcome::Nodes(self.nodes_from(path, spot)),
             Expr::Literal(text) => Outcome::Text(text.clone()),
             Expr::Number(number) => Outcome::Number(*number),
-            Expr::Call(function, arguments) => self.call(*function, arguments, context),
-        }
-    }
-
-    /// All nodes that a path leads to.
-    pub fn nodes(&self, path: &Path, context: &Place<'a>) -> Vec<Place<'a>> {
-        let start = match path.start {
-            Start::Root => Place::root(context.root),
-            Start::Context => context.clone(),
-            Start::Current => self.current.clone(),
-        };
-        let mut nodes = vec![start];
-        for step in &path.steps {
-            nodes = match step {
-                PathStep::Parent => {
-                    let mut above: Vec<Place<'a>> = nodes.iter().filter_map(Place::parent).collect();
-                    above.dedup_by(|a, b| same(a, b));
-                    above
-                }
-                PathStep::Child { node, keys: Some(keys), .. } => {
-                    nodes.iter().flat_map(|place| self.entries(place, *node, keys, context)).collect()
-                }
-                PathStep::Child { node, predicates, .. } => {
-                    let children = nodes.iter().flat_map(|place| self.children(place, *node));
-                    let holds = |place: &Place<'a>| {
-                        predicates.iter().all(|predicate| self.value(predicate, place).truth())
-                    };
-                    children.filter(holds).collect()
-                }
-            };
-        }
-        nodes
-    }
-
-    /// Does one of the nodes have this value? A target that is the only key of its list is looked up.
-    pub fn leads_to(&self, path: &Path, value: &Value) -> bool {
-        if let [
-            above @ ..,
-            PathStep::Child { node: list, predicates, .. },
-            PathStep::Child { node: leaf, .. },
-        ] = &path.steps[..]
-            && predicates.is_empty()
-            && key_leafs(self.schema, *list) == [*leaf]
-        {
-            let above = Path { start: path.start, steps: above.to_vec() };
-            let key = Key::one(value.clone());
-            let lists = self.nodes(&above, self.current);
-            let mut lists = lists.iter().filter_map(|place| place.fields()?.list(*list));
-            return lists.any(|list| list.get(&key).is_some());
-        }
-        self.nodes(path, self.current).iter().any(|place| place.node() == NodeRef::Leaf(value))
-    }
-
-    /// The instances of a child. Defaults and non-presence containers are there where their case is chosen and their
-    /// conditions hold (RFC 7950 sections 7.5.1, 7.6.1 and 7.7.2).
-    fn children(&self, place: &Place<'a>, id: SchemaId) -> Vec<Place<'a>> {
-        let present = place.present(id);
-        if !self.afford(present.len()) {
-            return Vec::new();
-        }
-        let Some(fields) = place.fields().filter(|_| present.is_empty()) else { return present };
-        let implied = place.implied(self.schema, id, self.defaults);
-        let Some(first) = implied.first() else { return present };
-        let there = case_chosen(self.schema, fields, id) && self.possible(place, id, first);
-        if there { implied } else { present }
-    }
-
-    fn possible(&self, parent: &Place<'a>, id: SchemaId, place: &Place<'a>) -> bool {
-        let node = self.schema.node(id);
-        // Conditions on defaults that ask for one another end somewhere.
-        if node.whens.is_empty() || self.nested >= MOST_NESTED {
-            return true;
-        }
-        let Ok(rules) = self.schema.rules() else { return true };
-        rules.of(id).all(|rule| {
-            let RuleKind::When(number) = rule.kind else { return true };
-            let current = if node.whens[number].context_is_parent { parent } else { place };
-            let nested = self.nested + 1;
-            check(&Eval { module: node.module, current, nested, ..*self }, &rule.expr)
-        })
-    }
-
-    /// The entries whose keys equal any of what the expressions give.
-    fn entries(
-        &self,
-        place: &Place<'a>,
-        list: SchemaId,
-        keys: &[Expr],
-        context: &Place<'a>,
-    ) -> Vec<Place<'a>> {
-        let Some(Node::List(entries)) = place.fields().and_then(|fields| fields.get(list)) else {
-            return Vec::new();
-        };
-        let mut wanted: Vec<SmallVec<[Value; 1]>> = vec![SmallVec::new()];
-        for (leaf, expr) in key_leafs(self.schema, list).iter().zip(keys) {
-            let texts = self.texts(&self.value(expr, context));
-            let values: Vec<Value> =
-                texts.iter().filter_map(|text| parse_value(self.schema, *leaf, text).ok()).collect();
-            if !self.afford(wanted.len().saturating_mul(values.len())) {
-                return Vec::new();
+            Expr::Call(function, arguments) => self.call(*function, arguments, spot),
+            Expr::Matches(text, pattern) => {
+                Outcome::Bool(pattern.is_match(&self.first_text(&self.value(text, spot))))
             }
-            wanted = wanted
-                .iter()
-                .flat_map(|key| {
-                    values.iter().map(|value| key.iter().cloned().chain([value.clone()]).collect())
-                })
-                .collect();
         }
-        let found = wanted.into_iter().filter_map(|key| entries.get_key_value(&Key::from_iter(key)));
-        found
-            .map(|(key, entry)| place.with(Frame { id: list, key: Some(key), node: NodeRef::Fields(entry) }))
-            .collect()
+    }
+
+    /// The nodes that an expression gives.
+    pub(super) fn set(&self, expr: &Expr, spot: Spot<'_, 'a>) -> Vec<Place<'a>> {
+        if let Outcome::Nodes(nodes) = self.value(expr, spot) { nodes } else { Vec::new() }
     }
 
     /// The string values.
-    fn texts(&self, value: &Outcome<'a>) -> Vec<String> {
+    pub(super) fn texts(&self, value: &Outcome<'a>) -> Vec<String> {
         match value {
             Outcome::Nodes(nodes) => nodes.iter().map(|place| self.text(place)).collect(),
             Outcome::Text(text) => vec![text.clone()],
-            Outcome::Number(number) => vec![number.to_string()],
+            Outcome::Number(number) => vec![text_of(*number)],
             Outcome::Bool(value) => vec![value.to_string()],
         }
     }
 
     fn first_text(&self, value: &Outcome<'a>) -> String {
-        self.texts(value).into_iter().next().unwrap_or_default()
+        match value {
+            Outcome::Nodes(nodes) => nodes.first().map(|place| self.text(place)).unwrap_or_default(),
+            other => self.texts(other).pop().unwrap_or_default(),
+        }
+    }
+
+    /// XPath 1.0 section 4.4, `number()`.
+    fn number(&self, value: &Outcome<'a>) -> f64 {
+        match value {
+            Outcome::Number(number) => *number,
+            Outcome::Bool(value) => f64::from(u8::from(*value)),
+            other => number_of(&self.first_text(other)),
+        }
     }
 
     fn text(&self, place: &Place<'a>) -> String {
@@ -219,32 +147,76 @@ impl<'a> Eval<'_, 'a> {
         }
     }
 
-    fn call(&self, function: Function, arguments: &[Expr], context: &Place<'a>) -> Outcome<'a> {
-        let argument = |at: usize| self.value(&arguments[at], context);
-        let text = |at: usize| self.first_text(&argument(at));
+    fn call(&self, function: Function, arguments: &[Expr], spot: Spot<'_, 'a>) -> Outcome<'a> {
+        let value = |at: usize| match arguments.get(at) {
+            Some(argument) => self.value(argument, spot),
+            None => Outcome::Text(String::new()),
+        };
+        let text = |at: usize| self.first_text(&value(at));
+        let number = |at: usize| self.number(&value(at));
+        let nodes = || arguments.first().map(|nodes| self.set(nodes, spot)).unwrap_or_default();
         match function {
-            Function::Not => Outcome::Bool(!argument(0).truth()),
+            Function::Not => Outcome::Bool(!value(0).truth()),
             Function::True => Outcome::Bool(true),
             Function::False => Outcome::Bool(false),
-            Function::Boolean => Outcome::Bool(argument(0).truth()),
-            Function::Count => match argument(0) {
-                Outcome::Nodes(nodes) => Outcome::Number(nodes.len() as f64),
-                _ => Outcome::Number(0.0),
-            },
-            Function::Number => Outcome::Number(number_of(&text(0))),
+            Function::Boolean => Outcome::Bool(value(0).truth()),
+            Function::Count => Outcome::Number(nodes().len() as f64),
+            Function::Sum => {
+                Outcome::Number(nodes().iter().map(|place| number_of(&self.text(place))).sum::<f64>() + 0.0)
+            }
+            Function::Last => Outcome::Number(spot.size as f64),
+            Function::Position => Outcome::Number(spot.position as f64),
+            Function::Number => Outcome::Number(number(0)),
+            Function::Floor => Outcome::Number(number(0).floor()),
+            Function::Ceiling => Outcome::Number(number(0).ceil()),
+            Function::Round => Outcome::Number(round(number(0))),
+            Function::StringLength => Outcome::Number(text(0).chars().count() as f64),
+            Function::EnumValue => Outcome::Number(match nodes().first().map(Place::node) {
+                Some(NodeRef::Leaf(Value::Enum(value))) => f64::from(*value),
+                _ => f64::NAN,
+            }),
             Function::String => Outcome::Text(text(0)),
+            Function::Concat => Outcome::Text((0..arguments.len()).map(text).collect()),
             Function::Contains => Outcome::Bool(text(0).contains(&text(1))),
             Function::StartsWith => Outcome::Bool(text(0).starts_with(&text(1))),
-            Function::StringLength => Outcome::Number(text(0).chars().count() as f64),
-            Function::DerivedFrom | Function::DerivedFromOrSelf => {
-                let or_self = function == Function::DerivedFromOrSelf;
-                Outcome::Bool(self.derived(&argument(0), &text(1), or_self))
+            Function::Substring => {
+                let count = arguments.get(2).map(|_| number(2));
+                Outcome::Text(substring(&text(0), number(1), count))
             }
+            Function::SubstringBefore => {
+                let (whole, part) = (text(0), text(1));
+                Outcome::Text(whole.split_once(&*part).map_or("", |(before, _)| before).to_owned())
+            }
+            Function::SubstringAfter => {
+                let (whole, part) = (text(0), text(1));
+                Outcome::Text(whole.split_once(&*part).map_or("", |(_, after)| after).to_owned())
+            }
+            Function::NormalizeSpace => {
+                Outcome::Text(text(0).split_ascii_whitespace().collect::<Vec<_>>().join(" "))
+            }
+            Function::Translate => Outcome::Text(translate(&text(0), &text(1), &text(2))),
+            Function::LocalName | Function::Name | Function::NamespaceUri => {
+                let id = nodes().first().and_then(Place::id);
+                Outcome::Text(id.map(|id| self.name(function, id)).unwrap_or_default())
+            }
+            Function::DerivedFrom => Outcome::Bool(self.derived(&nodes(), &text(1), false)),
+            Function::DerivedFromOrSelf => Outcome::Bool(self.derived(&nodes(), &text(1), true)),
+            Function::BitIsSet => Outcome::Bool(self.bit_is_set(&nodes(), &text(1))),
         }
     }
 
-    fn derived(&self, nodes: &Outcome<'a>, base: &str, or_self: bool) -> bool {
-        let Outcome::Nodes(nodes) = nodes else { return false };
+    /// A name as RFC 7951 writes it, or a part of it.
+    fn name(&self, function: Function, id: SchemaId) -> String {
+        let node = self.schema.node(id);
+        let module = self.schema.module(node.module);
+        match function {
+            Function::LocalName => node.name.to_string(),
+            Function::NamespaceUri => module.namespace.to_string(),
+            _ => format!("{}:{}", module.name, node.name),
+        }
+    }
+
+    fn derived(&self, nodes: &[Place<'a>], base: &str, or_self: bool) -> bool {
         let Some(base) = find_identity(self.schema, self.module, base) else { return false };
         let base = IdentityId(base as u16);
         nodes.iter().any(|place| match place.node() {
@@ -256,71 +228,17 @@ impl<'a> Eval<'_, 'a> {
         })
     }
 
-    /// XPath 1.0 section 3.4: a set of nodes compares true if one of its nodes does.
-    fn compare(&self, comparison: Comparison, a: &Outcome<'a>, b: &Outcome<'a>) -> bool {
-        let equality = matches!(comparison, Comparison::Equal | Comparison::NotEqual);
-        match (a, b) {
-            (Outcome::Bool(_), _) | (_, Outcome::Bool(_)) if equality => {
-                (a.truth() == b.truth()) == (comparison == Comparison::Equal)
-            }
-            (Outcome::Nodes(nodes), Outcome::Text(text)) | (Outcome::Text(text), Outcome::Nodes(nodes))
-                if equality =>
-            {
-                nodes.iter().any(|place| self.equals(place, text) == (comparison == Comparison::Equal))
-            }
-            (Outcome::Number(_), _) | (_, Outcome::Number(_)) => self.numbers(comparison, a, b),
-            _ if equality => {
-                let (left, right) = (self.texts(a), self.texts(b));
-                if !self.afford(left.len().saturating_mul(right.len())) {
-                    return false;
-                }
-                let wanted = comparison == Comparison::Equal;
-                left.iter().any(|x| right.iter().any(|y| (x == y) == wanted))
-            }
-            _ => self.numbers(comparison, a, b),
-        }
-    }
-
-    /// The literal is brought to the canonical form of the leaf first, so that prefixes of identities do not matter.
-    fn equals(&self, place: &Place<'a>, text: &str) -> bool {
-        match (place.node(), place.id()) {
-            (NodeRef::Leaf(value), Some(id)) => match parse_value(self.schema, id, text) {
-                Ok(literal) => literal == *value,
-                Err(_) => value_text(self.schema, id, value) == text,
-            },
-            _ => text.is_empty(),
-        }
-    }
-
-    fn numbers(&self, comparison: Comparison, a: &Outcome<'a>, b: &Outcome<'a>) -> bool {
-        let numbers = |value: &Outcome<'a>| match value {
-            Outcome::Number(number) => vec![*number],
-            Outcome::Bool(value) => vec![f64::from(u8::from(*value))],
-            other => self.texts(other).iter().map(|text| number_of(text)).collect(),
-        };
-        let (left, right) = (numbers(a), numbers(b));
-        if !self.afford(left.len().saturating_mul(right.len())) {
-            return false;
-        }
-        let holds = |x: f64, y: f64| match comparison {
-            Comparison::Equal => x == y,
-            Comparison::NotEqual => x != y,
-            Comparison::Less => x < y,
-            Comparison::LessOrEqual => x <= y,
-            Comparison::Greater => x > y,
-            Comparison::GreaterOrEqual => x >= y,
-        };
-        left.iter().any(|x| right.iter().any(|y| holds(*x, *y)))
+    /// RFC 7950 section 10.6.1: of the first node.
+    fn bit_is_set(&self, nodes: &[Place<'a>], name: &str) -> bool {
+        let Some(first) = nodes.first() else { return false };
+        let (NodeRef::Leaf(Value::Bits(mask)), Some(id)) = (first.node(), first.id()) else { return false };
+        let Some(Type::Bits(bits)) = type_of(self.schema, id).map(real) else { return false };
+        let position = bits.iter().find(|(known, _)| **known == *name).map(|(_, position)| *position);
+        position.and_then(|position| mask.checked_shr(position)).is_some_and(|shifted| shifted & 1 == 1)
     }
 }
 
-/// The same node reached by two ways.
-fn same(a: &Place<'_>, b: &Place<'_>) -> bool {
-    let pointer = |frame: &Frame<'_>| match frame.node {
-        NodeRef::Fields(fields) => std::sync::Arc::as_ptr(fields).cast::<u8>(),
-        NodeRef::List(list) => std::ptr::from_ref(list).cast(),
-        NodeRef::Leaf(value) => std::ptr::from_ref(value).cast(),
-        NodeRef::LeafList(values) => std::ptr::from_ref(values).cast(),
-    };
-    a.frames.len() == b.frames.len() && a.frames.last().map(pointer) == b.frames.last().map(pointer)
+/// The type behind leafrefs.
+fn real(type_: &Type) -> &Type {
+    if let Type::LeafRef { real: inner, .. } = type_ { real(inner) } else { type_ }
 }

@@ -1,5 +1,7 @@
 //! What an expression reads, and from how far: so that a change finds the instances whose conditions it may concern.
 
+use std::collections::BTreeSet;
+
 use super::{Expr, Path, PathStep, Start};
 use crate::schema::lexical::{key_leafs, type_of};
 use crate::schema::{Kind, Schema, SchemaId, Type};
@@ -48,10 +50,15 @@ impl Expr {
 
     fn walk(&self, around: Around<'_>, found: &mut dyn FnMut(Read)) {
         match self {
-            Expr::Or(a, b) | Expr::And(a, b) | Expr::Compare(_, a, b) => {
+            Expr::Or(a, b)
+            | Expr::And(a, b)
+            | Expr::Compare(_, a, b)
+            | Expr::Arithmetic(_, a, b)
+            | Expr::Union(a, b) => {
                 a.walk(around, found);
                 b.walk(around, found);
             }
+            Expr::Negative(inner) | Expr::Matches(inner, _) => inner.walk(around, found),
             Expr::Path(path) => path.walk(around, found),
             Expr::Call(_, arguments) => arguments.iter().for_each(|argument| argument.walk(around, found)),
             Expr::Literal(_) | Expr::Number(_) => {}
@@ -62,24 +69,40 @@ impl Expr {
 impl Path {
     fn walk(&self, around: Around<'_>, found: &mut dyn FnMut(Read)) {
         let apex = self.apex(around.context, around.current).min(around.apex);
-        let (mut depth, mut lookup) = match self.start {
-            Start::Root => (0, None),
-            Start::Context => (around.context, around.lookup),
-            Start::Current => (around.current, None),
-        };
-        for step in &self.steps {
-            let PathStep::Child { node, predicates, keys } = step else {
-                depth = depth.saturating_sub(1);
-                lookup = lookup.filter(|(_, entry)| depth >= *entry);
-                continue;
-            };
-            depth += 1;
-            if let Some(keys) = keys {
-                lookup = lookup_of(*node, keys, &around).map(|lookup| (lookup, depth)).or(lookup);
+        let mut depth = self.start_depth(around.context, around.current);
+        let mut lookup = None;
+        match &self.start {
+            Start::Context => lookup = around.lookup,
+            Start::Root | Start::Current => {}
+            Start::Of(expr) => expr.walk(around, found),
+            Start::Deref(expr, paths) => {
+                expr.walk(around, found);
+                // The leafs may be anywhere.
+                let around = Around { context: 0, current: 0, apex, lookup: None, ..around };
+                paths.iter().for_each(|(_, path)| path.walk(around, found));
             }
-            found(Read { node: *node, apex, lookup: lookup.map(|(lookup, _)| lookup) });
+        }
+        for step in &self.steps {
+            depth = step.depth(depth);
+            match step {
+                PathStep::Parent => lookup = lookup.filter(|(_, entry)| depth >= *entry),
+                PathStep::Child { node, keys, .. } => {
+                    if let Some(keys) = keys {
+                        lookup = lookup_of(*node, keys, &around).map(|lookup| (lookup, depth)).or(lookup);
+                    }
+                    found(Read { node: *node, apex, lookup: lookup.map(|(lookup, _)| lookup) });
+                }
+                PathStep::Walk { nodes, .. } => {
+                    lookup = None;
+                    // What is between is read, too: with it goes what hangs there.
+                    let ways = nodes.iter().flat_map(|node| around.schema.way_to(*node));
+                    let ways: BTreeSet<SchemaId> = ways.collect();
+                    ways.into_iter().for_each(|node| found(Read { node, apex, lookup: None }));
+                }
+                PathStep::Filter(_) => {}
+            }
             let inside = Around { context: depth, apex, lookup, ..around };
-            predicates.iter().for_each(|predicate| predicate.walk(inside, found));
+            step.predicates().iter().for_each(|predicate| predicate.walk(inside, found));
         }
     }
 }
@@ -89,7 +112,7 @@ fn lookup_of(list: SchemaId, keys: &[Expr], around: &Around<'_>) -> Option<Looku
     let schema = around.schema;
     key_leafs(schema, list).iter().zip(keys).enumerate().find_map(|(position, (key_leaf, key))| {
         let Expr::Path(path) = key else { return None };
-        if path.start != Start::Current || !path.is_plain() {
+        if !matches!(path.start, Start::Current) || !path.is_plain() {
             return None;
         }
         let leaf = if path.steps.is_empty() { around.own } else { path.target() }?;
