@@ -26,7 +26,7 @@ pub struct CtFlush {
     pub protocol: u8,
     /// Who sent the first packet, before any translation; `None`: anybody.
     pub source: Option<IpAddr>,
-    /// Where the first packet went, before any translation; `None`: anywhere.
+    /// Where the first packet went, before any translation, an address of zeros being any; `None`: anywhere.
     pub destination: Option<(IpAddr, u16)>,
     /// Who answers; `None`: anybody.
     pub answered_by: Option<(IpAddr, u16)>,
@@ -43,7 +43,9 @@ impl CtFlush {
             tuple(ORIGINAL, out, |out| {
                 self.source.inspect(|source| put_address(SOURCE, *source, out));
                 if let Some((address, port)) = self.destination {
-                    put_address(DESTINATION, address, out);
+                    if !address.is_unspecified() {
+                        put_address(DESTINATION, address, out);
+                    }
                     put_number(DESTINATION_PORT, port, out);
                 }
             });
@@ -112,6 +114,11 @@ mod tests {
             "04040070000000020000232000000020060000000000000000000028000000000001001400000000000000000000ffff\
              0a60000a00000000000300080050000000010028000000000000001400000000000000000000ffff0a0b011400000000\
              000200081f90000000020008000a0000"
+        );
+        let anywhere = CtFlush { destination: Some(("0.0.0.0".parse().unwrap(), 80)), answered_by: None, ..flush };
+        assert_eq!(
+            hex(&anywhere),
+            "0404003000000002000023200000002006000000000000000000001000000000000300080050000000020008000a0000"
         );
         let all = CtFlush {
             protocol: 17,
