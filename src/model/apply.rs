@@ -169,6 +169,7 @@ impl Model {
             Row::ExternalNetwork(id, row) => self.put_external_network(&id, row, allocator, work),
             Row::FloatingRouter(id, row) => self.put_router(&id, row, work),
             Row::Neighbour(network, address, mac) => self.put_neighbour((network, address), mac, work),
+            Row::Lost(dpid, lost) => self.put_lost(dpid, lost, work),
             Row::Policy(uuid, row) => self.put_policy(&uuid, row),
             Row::Namespace(name, row) => self.put_namespace(&name, row),
         }

@@ -73,7 +73,7 @@ impl Model {
         })
     }
 
-    pub(super) fn switches_of_node_address(&self, address: IpAddr) -> impl Iterator<Item = Dpid> {
+    pub fn switches_of_node_address(&self, address: IpAddr) -> impl Iterator<Item = Dpid> {
         self.node_side.switches.get(&address).into_iter().flatten().copied()
     }
 
@@ -90,6 +90,10 @@ impl Model {
         for address in after.difference(&before) {
             self.node_side.switches.entry(*address).or_default().insert(dpid);
         }
+        // Of several with one address the first counts.
+        let moved = before.symmetric_difference(&after);
+        let beside = moved.flat_map(|address| self.switches_of_node_address(*address)).collect::<Vec<_>>();
+        work.touched.node_sides.extend(beside);
         if before != after {
             work.touched.node_sides.insert(dpid);
         }

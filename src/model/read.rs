@@ -14,7 +14,7 @@ use super::rows::{
 };
 use super::services::ServiceSubject;
 use crate::datastore::{Change, Snapshot, Store};
-use crate::net::{MacAddr, OfPort, UnderlayMtu};
+use crate::net::{Dpid, MacAddr, OfPort, UnderlayMtu};
 use crate::schema::{DataPath, Fields, IdentityId, Key, Node, Schema, SchemaId, Text, Value};
 
 /// The topology that OVSDB writes. Source: OpenDaylight ovsdb.
@@ -49,6 +49,7 @@ enum RowKey {
     ExternalNetwork(Text),
     FloatingRouter(Text),
     Neighbour(Text, Ipv4Addr),
+    Lost(Text),
     Policy(Text),
     Namespace(Text),
     Service(Text),
@@ -119,6 +120,11 @@ impl Reader {
         let names = &self.names.external;
         let known = |key: (Text, Ipv4Addr)| Some((key.clone(), names.neighbour(snapshot, &key.0, key.1)?));
         names.all_neighbours(snapshot).into_iter().filter_map(known).collect()
+    }
+
+    /// The switches that others stand in for.
+    pub fn lost_switches(&self, snapshot: &Snapshot) -> Vec<Dpid> {
+        self.names.external.all_lost(snapshot)
     }
 
     /// The path of a pool's entry, for messages.
@@ -206,6 +212,10 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         let step = steps.get(1).filter(|step| step.node == external.neighbour);
         let key = step.and_then(|step| neighbour_key(step.key.as_ref()?));
         rows.extend(key.map(|(network, address)| RowKey::Neighbour(network, address)));
+        return rows;
+    }
+    if !config && top.node == external.lost_switches {
+        rows.extend(entry(1, external.lost_switch).map(RowKey::Lost));
         return rows;
     }
     if config && top.node == names.policy.k8s {
@@ -301,6 +311,7 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     let external = &names.external;
     list(config, external.external_networks, external.networks, RowKey::ExternalNetwork);
     list(config, external.floating_ip_info, external.router_ports, RowKey::FloatingRouter);
+    list(operational, external.lost_switches, external.lost_switch, RowKey::Lost);
     let neighbours = external.all_neighbours(snapshot).into_iter();
     rows.extend(neighbours.map(|(network, address)| RowKey::Neighbour(network, address)));
     if config.container(names.source_nat.source_nat).is_some() {
@@ -387,6 +398,11 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
         RowKey::Neighbour(network, address) => {
             let mac = names.external.neighbour(snapshot, network, *address);
             Row::Neighbour(network.clone(), *address, mac)
+        }
+        RowKey::Lost(dpid) => {
+            let lost = names.external.is_lost(snapshot, dpid);
+            // The model's own type of the key says that it is one.
+            Row::Lost(dpid.parse().unwrap_or(Dpid(0)), lost)
         }
         RowKey::Policy(uuid) => Row::Policy(uuid.clone(), names.policy.policy(snapshot, uuid)),
         RowKey::Namespace(name) => Row::Namespace(name.clone(), names.policy.namespace(snapshot, name)),

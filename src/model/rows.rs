@@ -232,6 +232,8 @@ pub enum Row {
     FloatingRouter(Text, Option<FloatingRouter>),
     /// Somebody on an external network.
     Neighbour(Text, Ipv4Addr, Option<MacAddr>),
+    /// Whether a switch was away for long.
+    Lost(Dpid, bool),
     /// By uuid.
     Policy(Text, Option<Arc<PolicyRow>>),
     /// By name.

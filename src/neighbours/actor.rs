@@ -1,5 +1,6 @@
 //! Takes what is punted of external networks, asks, announces, and writes down who is there.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use tracing::{debug, info, warn};
 
 use super::book::{Book, Place};
 use super::frame::{self, Told};
+use super::lost::Lost;
 use super::world::{At, Moved, World};
 use crate::datastore::{Edit, Handle, Store, Transaction};
 use crate::model::floating_mac;
@@ -60,6 +62,9 @@ struct Neighbours {
     neighbours: SchemaId,
     neighbour: SchemaId,
     leafs: [SchemaId; 3],
+    /// The container of lost switches, its list and the list's key.
+    lost_switches: [SchemaId; 3],
+    lost: Lost,
     world: World,
     book: Book,
     announcements: Vec<Announcement>,
@@ -84,6 +89,9 @@ impl Neighbours {
             neighbours: schema.resolve("/coeus-external:neighbours"),
             neighbour: schema.resolve("/coeus-external:neighbours/neighbour"),
             leafs: [leaf("network-id"), leaf("address"), leaf("mac-address")],
+            lost_switches: ["", "/lost-switch", "/lost-switch/switch"]
+                .map(|name| schema.resolve(&format!("/coeus-external:lost-switches{name}"))),
+            lost: Lost::new(world.reader().lost_switches(&snapshot)),
             world,
             book,
             announcements: Vec::new(),
@@ -158,7 +166,32 @@ impl Neighbours {
             self.book.want(place, None, now);
         }
         self.ask().await;
+        self.look_for_lost().await;
         self.announce().await;
+    }
+
+    /// Switches that are away for long lose their addresses of services, while there are others.
+    async fn look_for_lost(&mut self) {
+        let known: BTreeSet<Dpid> = match self.world.placed.is_empty() {
+            true => BTreeSet::new(),
+            false => self.programmers.switches().into_iter().collect(),
+        };
+        let connected = self.programmers.live().into_iter().collect();
+        let now = self.now();
+        let programmers = &self.programmers;
+        let changes = self.lost.look(now, &known, &connected, |dpid| !programmers.pending(dpid));
+        let [all, list, key] = self.lost_switches;
+        let edit = |(dpid, lost): (Dpid, bool)| {
+            info!(switch = %dpid, lost, "addresses of services");
+            let name = Value::text(dpid.to_string());
+            let path = DataPath::root().child(all).entry(list, Key::one(name.clone()));
+            if !lost {
+                return Edit::remove(Store::Operational, path);
+            }
+            let fields = Fields::of(vec![(key, Node::Leaf(name))]);
+            Edit::put(Store::Operational, path, Node::Container(fields.into()))
+        };
+        self.commit(changes.into_iter().map(edit).collect()).await;
     }
 
     async fn ask(&mut self) {

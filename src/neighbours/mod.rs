@@ -11,6 +11,7 @@
 mod actor;
 mod book;
 mod frame;
+mod lost;
 mod world;
 
 pub use actor::{USERDATA, run};

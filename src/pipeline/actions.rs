@@ -207,6 +207,16 @@ pub fn load_service_way(way: ServiceWay) -> Action {
     Action::load(Subfield::range(Field::Reg7, 0, 2), way as u64)
 }
 
+/// The packet came from outside.
+pub fn load_from_outside() -> Action {
+    Action::load(Subfield::range(Field::Reg7, 2, 1), 1)
+}
+
+/// The packet is for a node port.
+pub fn load_for_node_port() -> Action {
+    Action::load(Subfield::range(Field::Reg7, 3, 1), 1)
+}
+
 /// Which egress service comes next (table 220).
 pub fn load_egress_service(index: u8) -> Action {
     Action::load(Subfield::range(Field::Reg6, 28, 4), u64::from(index))

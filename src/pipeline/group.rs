@@ -78,10 +78,22 @@ pub mod broadcast_groups {
 /// Group ids of services: one for each port of a service and IP version.
 pub mod service_groups {
     const FIRST: u32 = 0x2000_0000;
+    const HERE: u32 = 0x0800_0000;
+    const SESSIONS: u32 = 0x0400_0000;
 
     /// `number` is from the pool of service ports.
     pub fn of_port(number: u32, ipv6: bool) -> u32 {
         FIRST | number << 1 | u32::from(ipv6)
+    }
+
+    /// Of the same port, the endpoints of the switch alone.
+    pub fn here(number: u32, ipv6: bool) -> u32 {
+        HERE | of_port(number, ipv6)
+    }
+
+    /// Beside one of these, the group that tells endpoints by number.
+    pub fn of_sessions(id: u32) -> u32 {
+        SESSIONS | id
     }
 
     /// Whether an id is one of these, whoever made the group.

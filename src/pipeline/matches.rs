@@ -398,6 +398,16 @@ pub fn service_way(way: ServiceWay) -> MatchField {
     MatchField::masked(Field::Reg7, way as u32, ServiceWay::MASK)
 }
 
+/// Whether a packet came from outside, by an external network or the node's own port.
+pub fn is_from_outside(yes: bool) -> MatchField {
+    MatchField::masked(Field::Reg7, u32::from(yes) << 2, 4_u32)
+}
+
+/// A request for a node port.
+pub fn for_node_port() -> MatchField {
+    MatchField::masked(Field::Reg7, 8_u32, 8_u32)
+}
+
 /// The client that an answer is for is on this switch.
 pub fn client_is_here() -> MatchField {
     MatchField::exact(Field::Reg8, 0_u32)

@@ -170,6 +170,7 @@ fn describe(row: &Row) -> (String, bool) {
         Row::ExternalNetwork(key, row) => (format!("external network {key}"), row.is_none()),
         Row::FloatingRouter(key, row) => (format!("router {key}"), row.is_none()),
         Row::Neighbour(network, address, mac) => (format!("neighbour {network} {address}"), mac.is_none()),
+        Row::Lost(dpid, lost) => (format!("lost {dpid}"), !lost),
         Row::Policy(key, row) => (format!("policy {key}"), row.is_none()),
         Row::Namespace(key, row) => (format!("namespace {key}"), row.is_none()),
     }
@@ -362,11 +363,12 @@ pub fn exposed(uid: &str, namespace: &str, addresses: &[&str], pods: &[&str]) ->
     Row::Service(uid.into(), Some(row))
 }
 
-/// A service of a namespace, found by its name, with ports `name:protocol:port:target`.
+/// A service of a namespace, found by its name, with ports `name:protocol:port:target`, and `:node-port` where there is one.
 pub fn service(name: &str, namespace: &str, addresses: &[&str], ports: &[&str]) -> Row {
     let port = |text: &&str| {
         let parts: Vec<&str> = text.split(':').collect();
         ServicePort {
+            node_port: parts.get(4).map(|port| port.parse().unwrap()),
             name: Some(parts[0].into()).filter(|name: &Text| !name.is_empty()),
             transport: transport(parts[1]),
             number: parts[2].parse().unwrap(),

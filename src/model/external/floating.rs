@@ -55,6 +55,12 @@ pub enum FloatingReason {
         "interface {0} is on a physical network itself: its answers would not come by the switch's router"
     )]
     Physical(Text),
+    #[error("its switch is lost; another one serves it")]
+    Elsewhere,
+    #[error(
+        "no switch that is connected leads to external network {0}, or none with an endpoint where the traffic policy is Local"
+    )]
+    NobodyThere(Text),
     #[error("the node whose pods share it has no switch here")]
     NoSwitch,
     #[error("pool of VPN ids is used up")]
@@ -79,12 +85,26 @@ impl Outlet {
 impl Model {
     /// Where an address leads that somebody asks for; why nowhere.
     pub fn floating(&self, address: Ipv4Addr) -> Option<Result<Floating, FloatingReason>> {
+        let floating = self.floating_wished(address)?;
+        let Some(service) = self.balanced_at(address) else { return Some(floating) };
+        let here = self.balanced_outlet(address, service);
+        Some(floating.and_then(|floating| {
+            let is_here = here.is_ok_and(|outlet| outlet.dpid == floating.outlet.dpid);
+            is_here.then_some(floating).ok_or(FloatingReason::Elsewhere)
+        }))
+    }
+
+    pub(super) fn floating_wished(&self, address: Ipv4Addr) -> Option<Result<Floating, FloatingReason>> {
         let wish = self.external.wishes.get(&address)?.first()?;
         Some(self.resolve_floating(address, wish))
     }
 
-    /// The switch that has an address of an external network: that of its pod, or of the node whose pods share it.
+    /// The switch that has an address of an external network: that of its pod, of the node whose pods share it, or any for a
+    /// service.
     pub fn outside(&self, address: Ipv4Addr) -> Option<Result<Outlet, FloatingReason>> {
+        if let Some(service) = self.balanced_at(address) {
+            return Some(self.balanced_outlet(address, service));
+        }
         match self.floating(address) {
             Some(floating) => Some(floating.map(|floating| floating.outlet)),
             None => {
@@ -102,7 +122,12 @@ impl Model {
     }
 
     /// An address of a network on a switch, if all is there that it needs.
-    fn outlet(&self, external: Ipv4Addr, network: &Text, dpid: Dpid) -> Result<Outlet, FloatingReason> {
+    pub(super) fn outlet(
+        &self,
+        external: Ipv4Addr,
+        network: &Text,
+        dpid: Dpid,
+    ) -> Result<Outlet, FloatingReason> {
         let row = self.external.networks.get(network);
         let row = row.ok_or_else(|| FloatingReason::NoNetwork(network.clone()))?;
         if !row.grants(external) {

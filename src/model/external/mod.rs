@@ -3,10 +3,12 @@
 //! ```text
 //! floating-ip-info, by hand ──┐
 //! services with addresses ────┴► wishes by address ─► the first one ─► interface, switch, port to the network
+//! services with ports, too ───► all endpoints ─► one switch that is there ─► port to the network
 //! ```
 //! An address leads to one interface: of several that ask for one, what was written by hand comes first, then by router and
 //! port. Where nothing is missing it is *placed* on the switch of its interface; all else follows from the places.
 
+mod balanced;
 mod check;
 mod floating;
 mod rows;
@@ -35,6 +37,10 @@ pub(super) struct External {
     pub neighbours: BTreeMap<(Text, Ipv4Addr), MacAddr>,
     /// Services with addresses outside, by namespace; empty where a service has none.
     pub exposed_in: BTreeMap<Text, BTreeSet<Text>>,
+    /// The same by address.
+    pub exposed_at: BTreeMap<Ipv4Addr, BTreeSet<Text>>,
+    /// Switches that were away for long.
+    pub lost: BTreeSet<Dpid>,
     /// What services make of themselves, by uid.
     pub of_services: BTreeMap<Text, FloatingRouter>,
     /// The interfaces behind such services, and the other way round.
@@ -132,6 +138,7 @@ impl Model {
         }
         self.touch_external(id, work);
         work.dirty_exposed.extend(self.exposed().map(|service| service.uid.clone()));
+        self.external.exposed_at.keys().for_each(|address| self.mark_balanced(*address, work));
     }
 
     /// A network looks different: so may all that is in it, or might be.
@@ -170,7 +177,7 @@ impl Model {
         let after = self.external.routers.get(id).cloned();
         if before != after {
             let changed = self.external.exchange(id, false, before.as_ref(), after.as_ref());
-            work.dirty_floating.extend(changed);
+            changed.into_iter().for_each(|address| self.mark_balanced(address, work));
         }
     }
 
@@ -204,6 +211,7 @@ impl Model {
         }
         if !work.touched.switches.is_empty() || !work.touched.node_sides.is_empty() {
             dirty.extend(self.shared_addresses());
+            dirty.extend(self.external.exposed_at.keys());
         }
         for address in dirty {
             let after = self.outlet_place(address);

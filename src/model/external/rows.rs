@@ -9,7 +9,7 @@ use ipnetwork::Ipv4Network;
 use super::super::read::{entries, text_key, unicast};
 use super::super::rows::NetworkType;
 use crate::datastore::Snapshot;
-use crate::net::MacAddr;
+use crate::net::{Dpid, MacAddr};
 use crate::schema::{Fields, Key, Schema, SchemaId, Text, Value};
 
 /// `/odl-nat:external-networks/networks`, with what `coeus-external` adds to it.
@@ -70,6 +70,8 @@ pub struct ExternalNames {
     ports: SchemaId,
     mappings: SchemaId,
     external_ip: SchemaId,
+    pub lost_switches: SchemaId,
+    pub lost_switch: SchemaId,
     pub neighbours: SchemaId,
     pub neighbour: SchemaId,
     mac_address: SchemaId,
@@ -98,6 +100,8 @@ impl ExternalNames {
             ports: router("ports"),
             mappings: router("ports/internal-to-external-port-map"),
             external_ip: router("ports/internal-to-external-port-map/external-ip"),
+            lost_switches: id("/coeus-external:lost-switches"),
+            lost_switch: id("/coeus-external:lost-switches/lost-switch"),
             neighbours: id("/coeus-external:neighbours"),
             neighbour: id("/coeus-external:neighbours/neighbour"),
             mac_address: id("/coeus-external:neighbours/neighbour/mac-address"),
@@ -159,6 +163,20 @@ impl ExternalNames {
         let all = snapshot.operational.input.container(self.neighbours)?;
         let key = [Value::Text(network.clone()), Value::text(address.to_string())];
         unicast(all.list(self.neighbour)?.get(&Key::from_iter(key))?.text(self.mac_address)?)
+    }
+
+    /// Whether a switch is written down as lost.
+    pub fn is_lost(&self, snapshot: &Snapshot, dpid: &Text) -> bool {
+        let all = snapshot.operational.input.container(self.lost_switches);
+        let list = all.and_then(|all| all.list(self.lost_switch));
+        list.is_some_and(|list| list.get(&text_key(dpid)).is_some())
+    }
+
+    /// The switches that are written down as lost.
+    pub fn all_lost(&self, snapshot: &Snapshot) -> Vec<Dpid> {
+        let all = snapshot.operational.input.container(self.lost_switches);
+        let lost = all.into_iter().flat_map(|all| entries(all, self.lost_switch));
+        lost.filter_map(|(dpid, _)| dpid.parse().ok()).collect()
     }
 
     /// Keys of all neighbours.

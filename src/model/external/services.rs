@@ -27,6 +27,15 @@ impl Model {
         for (service, comes) in [(before, false), (self.seen_outside(uid).cloned(), true)] {
             let Some(service) = service else { continue };
             work.dirty_exposed.insert(uid.clone());
+            for address in &service.outside {
+                self.mark_balanced(*address, work);
+                if comes {
+                    self.external.exposed_at.entry(*address).or_default().insert(uid.clone());
+                } else {
+                    remove_from(&mut self.external.exposed_at, address, uid);
+                }
+                self.mark_balanced(*address, work);
+            }
             let namespace = service.namespace.unwrap_or_default();
             if comes {
                 self.external.exposed_in.entry(namespace).or_default().insert(uid.clone());
@@ -50,6 +59,8 @@ impl Model {
             }
         }
         for uid in dirty {
+            let outside = self.seen_outside(&uid).map(|service| service.outside.clone());
+            work.dirty_floating.extend(outside.into_iter().flatten());
             let endpoints = self.interfaces_behind(&uid);
             let after = self.pair(&uid, &endpoints);
             let before = replace(&mut self.external.of_services, &uid, after.clone());
@@ -109,7 +120,13 @@ impl Model {
         let mut addresses =
             granted.iter().filter(|(_, other)| *other == network).map(|(address, _)| *address);
         let mut mappings = Vec::new();
-        for interface in endpoints.iter().filter_map(|id| self.interface(id)) {
+        let mut interfaces: Vec<_> = endpoints.iter().filter_map(|id| self.interface(id)).collect();
+        // Who is on a lost switch comes last.
+        let is_lost = |interface: &&Interface| {
+            interface.plugged().is_some_and(|(_, _, attachment)| self.is_lost(attachment.dpid))
+        };
+        interfaces.sort_by_key(is_lost);
+        for interface in interfaces {
             let Some(internal) = first_v4(interface) else { continue };
             let Some(identity) = &interface.identity else { continue };
             let Some(external) = addresses.next() else { break };

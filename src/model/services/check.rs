@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::super::apply::Model;
 use super::super::rows::Row;
-use super::{SERVICE_ANSWERS, SERVICE_REQUESTS, Service};
+use super::{NodePort, SERVICE_ANSWERS, SERVICE_REQUESTS, Service, ServicePort};
 use crate::net::Vni;
 use crate::schema::Text;
 
@@ -46,6 +46,11 @@ impl Model {
         let mut claimed: BTreeMap<IpAddr, &Service> = known
             .flat_map(|service| service.addresses.iter().map(move |address| (*address, service)))
             .collect();
+        let known = changed.values().copied().flatten().filter(|service| is_known(service));
+        let ports =
+            |service: &'_ Service| service.ports.iter().filter_map(ServicePort::at_nodes).collect::<Vec<_>>();
+        let mut nodes: BTreeMap<NodePort, &Service> =
+            known.flat_map(|service| ports(service).into_iter().map(move |place| (place, service))).collect();
         for row in rows {
             match row {
                 Row::Service(uid, Some(service)) => {
@@ -54,6 +59,18 @@ impl Model {
                     }
                     if let Some(fault) = service.faults.first() {
                         return Err(fault_of(of(uid), false, format!("{}: {fault}", service.said())));
+                    }
+                    for place in ports(service) {
+                        if let Some(other) = self.node_port_beside(place, service, &changed, &nodes) {
+                            let (transport, number) = place;
+                            let message = format!(
+                                "{}: {transport} node-port {number} is that of {}; choose another one, or change or delete the other first",
+                                service.said(),
+                                other.said()
+                            );
+                            return Err(fault_of(of(uid), true, message));
+                        }
+                        nodes.insert(place, service);
                     }
                     for address in &service.addresses {
                         let held = self.services.by_address.get(address).into_iter().flatten();

@@ -6,10 +6,12 @@
 //! on different nodes the first by uid. An address that no pod has and no node's range holds is that of a host outside.
 
 mod check;
+mod node_ports;
 mod pool;
 mod rows;
 
 pub use check::{ServiceFault, ServiceSubject, is_of_services};
+pub use node_ports::NodePort;
 pub use pool::ServicePool;
 pub use rows::{EndpointPort, Service, ServiceEndpoints, ServiceNames, ServicePort, Target};
 
@@ -50,6 +52,7 @@ pub(super) struct Services {
     /// Services by the pods that they name.
     of_pods: BTreeMap<Text, BTreeSet<Text>>,
     by_address: BTreeMap<IpAddr, BTreeSet<Text>>,
+    node_ports: BTreeMap<NodePort, BTreeSet<Text>>,
     settled: BTreeMap<Text, Settled>,
     /// Services by the places that they look for endpoints at.
     seeking: BTreeMap<Place, BTreeSet<Text>>,
@@ -125,6 +128,12 @@ impl Model {
                     .extend(services.by_address.get(address).into_iter().flatten().cloned());
                 put(&mut services.by_address, *address, uid, comes);
             }
+        }
+        if let Some(before) = &before {
+            self.note_node_ports(before, false, work);
+        }
+        if let Some(after) = self.services.rows.get(uid).cloned() {
+            self.note_node_ports(&after, true, work);
         }
         work.dirty_cluster_services.insert(uid.clone());
         self.mark_exposed(uid, before.as_ref(), work);
@@ -367,6 +376,11 @@ impl Model {
     /// Uids of all services.
     pub fn services(&self) -> impl Iterator<Item = &Text> {
         self.services.rows.keys()
+    }
+
+    /// Whether a service has this address inside.
+    pub(super) fn is_cluster_address(&self, address: IpAddr) -> bool {
+        self.services.by_address.contains_key(&address)
     }
 
     /// Addresses at which pods reach a service: those that no other one has.

@@ -1,6 +1,7 @@
 //! Services and endpoints as they are written.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
 
 use super::super::rows::usable;
 use crate::net::Transport;
@@ -8,6 +9,10 @@ use crate::schema::{Fields, Schema, SchemaId, Text, Value};
 
 /// `session-affinity`: ClientIP.
 const CLIENT_IP: i32 = 1;
+/// `external-traffic-policy` and `internal-traffic-policy`: Local.
+const LOCAL: i32 = 1;
+/// Node ports. Source: Kubernetes, `--service-node-port-range`.
+const NODE_PORTS: RangeInclusive<u16> = 30_000..=32_767;
 /// `session-affinity-timeout` where none is written: three hours. Source: Kubernetes.
 const AFFINITY: u16 = 10_800;
 
@@ -23,6 +28,10 @@ pub struct Service {
     /// `external-ip-address`, `ingress-ip-address` and `load-balancer-IP`, those of IPv4, each once.
     pub outside: Vec<Ipv4Addr>,
     pub headless: bool,
+    /// `external-traffic-policy` Local: who asks from outside gets endpoints of the node that he asked.
+    pub external_local: bool,
+    /// `internal-traffic-policy` Local: a pod gets endpoints of its own node.
+    pub internal_local: bool,
     /// Seconds of `session-affinity` `ClientIP`.
     pub affinity: Option<u16>,
     pub ports: Vec<ServicePort>,
@@ -39,6 +48,8 @@ pub struct ServicePort {
     pub transport: Transport,
     pub number: u16,
     pub target: Target,
+    /// `node-port`: where every node serves it.
+    pub node_port: Option<u16>,
 }
 
 /// `target-port`: where an endpoint listens.
@@ -83,6 +94,8 @@ pub struct ServiceNames {
     outside: [SchemaId; 2],
     load_balancer: SchemaId,
     headless: SchemaId,
+    external_traffic_policy: SchemaId,
+    internal_traffic_policy: SchemaId,
     session_affinity: SchemaId,
     pub service_pool: SchemaId,
     pub(super) ipv4_prefix: SchemaId,
@@ -94,6 +107,7 @@ pub struct ServiceNames {
     port: SchemaId,
     protocol: SchemaId,
     target_port: SchemaId,
+    node_port: SchemaId,
     of_endpoints: EndpointNames,
 }
 
@@ -127,6 +141,8 @@ impl ServiceNames {
             outside: [service("/external-ip-address"), service("/ingress-ip-address")],
             load_balancer: service("/load-balancer-IP"),
             headless: service("/coeus-service:headless"),
+            external_traffic_policy: service("/coeus-service:external-traffic-policy"),
+            internal_traffic_policy: service("/coeus-service:internal-traffic-policy"),
             session_affinity: service("/coeus-service:session-affinity"),
             session_affinity_timeout: service("/coeus-service:session-affinity-timeout"),
             service_pool: schema.resolve("/coeus-service:service-pool"),
@@ -138,6 +154,7 @@ impl ServiceNames {
             port: service("/service-ports/port"),
             protocol: service("/service-ports/coeus-service:protocol"),
             target_port: service("/service-ports/target-port"),
+            node_port: service("/service-ports/node-port"),
             of_endpoints: EndpointNames {
                 name: endpoints("/name"),
                 network_ns: endpoints("/network-NS"),
@@ -173,7 +190,15 @@ impl ServiceNames {
                 continue;
             }
             let target = target(filled(entry, self.target_port), &mut faults);
-            ports.push(ServicePort { name: filled(entry, self.port_name), transport, number, target });
+            let node_port = self.node_port(entry, &mut faults);
+            let is_twice = |other: &ServicePort| {
+                node_port.is_some() && (other.transport, other.node_port) == (transport, node_port)
+            };
+            if let Some(port) = node_port.filter(|_| ports.iter().any(is_twice)) {
+                faults.push(format!("it has {transport} node-port {port} twice; change one of the two"));
+            }
+            let name = filled(entry, self.port_name);
+            ports.push(ServicePort { name, transport, number, target, node_port });
         }
         let headless = fields.leaf(self.headless) == Some(&Value::Bool(true));
         if headless && let Some(address) = addresses.first() {
@@ -188,6 +213,7 @@ impl ServiceNames {
             seconds.and_then(|seconds| u16::try_from(seconds).ok()).unwrap_or(AFFINITY)
         };
         let affinity = (fields.leaf(self.session_affinity) == Some(&Value::Enum(CLIENT_IP))).then(timeout);
+        let is_local = |leaf| fields.leaf(leaf) == Some(&Value::Enum(LOCAL));
         Service {
             uid: uid.clone(),
             affinity,
@@ -196,10 +222,27 @@ impl ServiceNames {
             addresses,
             outside: self.outside(fields),
             headless,
+            external_local: is_local(self.external_traffic_policy),
+            internal_local: is_local(self.internal_traffic_policy),
             ports,
             pods: pods.collect(),
             faults,
         }
+    }
+
+    /// Zero, as clients write it, is none.
+    fn node_port(&self, entry: &Fields, faults: &mut Vec<String>) -> Option<u16> {
+        let written = match entry.leaf(self.node_port)? {
+            Value::Int(number) => *number,
+            Value::Uint(number) => i64::try_from(*number).unwrap_or(i64::MAX),
+            _ => return None,
+        };
+        let number = u16::try_from(written).ok().filter(|number| NODE_PORTS.contains(number));
+        if number.is_none() && written != 0 {
+            let (first, last) = (NODE_PORTS.start(), NODE_PORTS.end());
+            faults.push(format!("node-port {written} is out of range; choose one of {first} to {last}"));
+        }
+        number
     }
 
     fn outside(&self, fields: &Fields) -> Vec<Ipv4Addr> {

@@ -2,7 +2,7 @@
 
 use crate::model::{Identity, Interface, Model, NODE_VPN, Outlet, Uplink};
 use crate::net::{ElanTag, LportTag, OfPort, VpnId};
-use crate::pipeline::actions::{load_egress_zone, output, pop_vlan};
+use crate::pipeline::actions::{load_egress_zone, load_from_outside, output, pop_vlan};
 use crate::pipeline::matches::{
     arp, arp_tpa, egress_lport, egress_lport_after, eth_dst, in_port, lport, service_index, tagged, untagged,
     vlan,
@@ -84,6 +84,7 @@ pub(super) fn node_ingress(ofport: OfPort, port: LportTag, owner: &Owned) -> Flo
     Flow::table(LPORT_INGRESS)
         .priority(POD_PORT)
         .matching([in_port(ofport), untagged()])
+        .then([load_from_outside()])
         .write_metadata(Metadata::new().lport(port).split_horizon(false).service_index(0))
         .goto(SERVICES)
         .owned_by(owner)
@@ -179,6 +180,16 @@ pub(super) fn for_floating(floating: &Outlet, owner: &Owned) -> [Flow; 2] {
     let frames = draft(FLOATING).matching([eth_dst(floating.mac())]).goto(PDNAT);
     let asked = draft(FLOATING_ARP).matching([arp(), arp_tpa(floating.external)]).goto(ARP_RESPONDER);
     [frames.owned_by(owner), asked.owned_by(owner)]
+}
+
+/// What comes in by a port to a physical network and is in table 17 is a request of a service, translated.
+pub(super) fn requests_from_outside(uplink: LportTag, owner: &Owned) -> Flow {
+    Flow::table(LPORT_DISPATCHER)
+        .priority(SERVICE)
+        .matching([service_index(FIRST), lport(uplink)])
+        .write_metadata(Metadata::new().service_index(NONE))
+        .goto(L3_GATEWAY_MAC)
+        .owned_by(owner)
 }
 
 /// The services of [`dispatch`] by priority.

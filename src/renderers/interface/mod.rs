@@ -89,6 +89,7 @@ impl Renderer for Interfaces {
                 for (network, lport, ofport) in model.uplinks(*dpid) {
                     let owner = Owner::new(format!("physical network {network} {dpid}"));
                     out.flow(*dpid, flows::egress(lport, ofport, &owner));
+                    out.flow(*dpid, flows::requests_from_outside(lport, &owner));
                     out.meter(*dpid, flows::outside_punts(lport, &owner));
                 }
             }

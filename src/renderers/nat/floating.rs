@@ -1,16 +1,21 @@
 //! Tables 25, 27 and 26, 28: an address outside and that of its pod, one for one and without any state.
 
 use super::super::recipes::floating_owner;
+use super::super::zones::CLIENTS;
 use crate::model::{Floating, Outlet};
-use crate::net::ElanTag;
-use crate::pipeline::actions::{clear_in_port, resubmit, set_eth_src, set_ipv4_dst, set_ipv4_src};
-use crate::pipeline::matches::{ip_host, ipv4_src, vpn_id};
-use crate::pipeline::{DNAT, FIB, Flow, INBOUND_NAPT, Metadata, PDNAT, PSNAT, SNAT};
+use crate::net::{ElanTag, Transport};
+use crate::pipeline::actions::{
+    clear_in_port, load_from_outside, load_metadata, resubmit, set_eth_src, set_ipv4_dst, set_ipv4_src, track,
+};
+use crate::pipeline::matches::{ip_host, ipv4_src, port_to, vpn_id};
+use crate::pipeline::{DNAT, FIB, Flow, INBOUND_NAPT, Metadata, PDNAT, PSNAT, SERVICE_CONNECTION, SNAT};
 
 /// The only flows of their tables beside the misses, but in table 26. Source: netvirt.
 const TRANSLATED: u16 = 10;
 /// Of a pod that might go out by its node, too: its own address comes first.
 const OWN: u16 = 11;
+/// A service's port: beats [`TRANSLATED`].
+const SERVED: u16 = 20;
 /// What comes from outside is in no ELAN.
 const NO_ELAN: ElanTag = ElanTag(0);
 
@@ -44,6 +49,18 @@ pub(super) fn flows(floating: &Floating) -> [Flow; 4] {
         .matching(ipv4_src(floating.outlet.external))
         .then([set_eth_src(floating.outlet.mac()), resubmit(FIB)]);
     [to_pod, routed, from_pod, outside].map(|draft| draft.owned_by(&owner))
+}
+
+/// What comes in for a port of a service, before what its address is besides.
+pub(super) fn to_service(outlet: &Outlet, transport: Transport, port: u16) -> Flow {
+    Flow::table(PDNAT)
+        .priority(SERVED)
+        .matching([vpn_id(outlet.outside)])
+        .matching(ip_host(outlet.external.into()))
+        .matching(port_to(transport, port))
+        .then(load_metadata(Metadata::new().split_horizon(false)))
+        .then([load_from_outside(), track(CLIENTS, SERVICE_CONNECTION)])
+        .owned_by(&floating_owner(outlet.external))
 }
 
 /// What comes in for an address that the pods of a node share: whose it is, connections tell.

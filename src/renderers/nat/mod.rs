@@ -9,6 +9,10 @@
 //! 0 for its MAC ─► 25 address ─► 27 ─► 21 to the pod
 //! 21 no route ─► 26 address ─► 28 MAC ─► 21 in the VPN of the external network
 //! ```
+//! A service with ports has all its endpoints there:
+//! ```text
+//! 0 for its MAC ─► 25 address and port ─► ct ─► 31 as a pod's request
+//! ```
 //! One zone and one source address serve all VPNs of a switch: the way back is that of the node to its pods, so a pod
 //! gets outside if its node reaches it. IPv6 goes the same way by the node, and by no external network.
 
@@ -58,10 +62,15 @@ impl Renderer for Nat {
             }
             Key::Floating(address) => {
                 let Some(Ok(outlet)) = model.outside(*address) else { return };
+                let service = model.balanced_at(*address);
+                for port in service.into_iter().flat_map(|service| &service.ports) {
+                    out.flow(outlet.dpid, floating::to_service(&outlet, port.transport, port.number));
+                }
                 match model.floating(*address) {
                     Some(Ok(found)) => {
                         floating::flows(&found).into_iter().for_each(|flow| out.flow(outlet.dpid, flow));
                     }
+                    _ if service.is_some() => {}
                     _ => out.flow(outlet.dpid, floating::shared(&outlet)),
                 }
             }

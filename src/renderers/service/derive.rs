@@ -1,5 +1,7 @@
 //! What became of each service: `/coeus-service:service-states`.
 
+use std::net::IpAddr;
+
 use super::super::nodes::{Build, InnerList, ListAt};
 use super::super::{Key, Rendered, Renderer};
 use super::services_touched;
@@ -60,7 +62,8 @@ impl Renderer for ServiceStates {
     fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
         let Key::Service(uid) = key else { return };
         let Some(service) = model.service(uid) else { return };
-        let addresses: Vec<_> = model.service_addresses(service).collect();
+        let addresses = model.service_addresses(service);
+        let addresses: Vec<_> = addresses.chain(model.outside_addresses(service).map(IpAddr::V4)).collect();
         let mut reasons: Vec<Text> = Vec::new();
         let mut waits = false;
         if service.headless {

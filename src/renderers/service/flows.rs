@@ -1,28 +1,28 @@
-//! Tables 29 to 35.
+//! Tables 29 to 35, 37 and 38.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use openflow_rs::MatchField;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::super::recipes::through_tunnel;
+use super::super::recipes::{floating_owner, through_tunnel};
 use super::super::zones::{CLIENTS, ENDPOINTS, HAIRPIN_V4, HAIRPIN_V6, HAIRPINS};
-use crate::model::{NODE_VPN, Remote, SERVICE_ANSWERS, SERVICE_REQUESTS, gateway_mac};
+use crate::model::{NODE_VPN, Outlet, Remote, SERVICE_ANSWERS, SERVICE_REQUESTS, gateway_mac};
 use crate::net::{LportTag, MacAddr, Transport};
 use crate::pipeline::actions::{
     choose_endpoint, clear_in_port, dec_ttl, egress_to, group, learn_endpoint, load_egress_service,
-    load_metadata, load_service_way, look_up, recall_tunnel, remember_tunnel, resubmit, set_eth_dst,
-    set_eth_src, set_tun_dst_recalled, set_tun_id, track, translate_destination,
+    load_for_node_port, load_metadata, load_service_way, look_up, recall_tunnel, remember_tunnel, resubmit,
+    set_eth_dst, set_eth_src, set_tun_dst_recalled, set_tun_id, track, translate_destination,
 };
 use crate::pipeline::matches::{
-    chosen_endpoint, client_is_here, ct_established, ct_new, ct_reply, ip_host, ip_src_host, ip_ttl, ipv4,
-    ipv6, lport, port_from, port_to, service_way, split_horizon,
+    chosen_endpoint, client_is_here, ct_established, ct_new, ct_reply, for_node_port, ip_host, ip_src_host,
+    ip_ttl, ipv4, ipv6, is_from_outside, lport, port_from, port_to, service_way, split_horizon,
 };
 use crate::pipeline::{
     EGRESS_DISPATCHER, FIB, Flow, Group, GroupDraft, LPORT_DISPATCHER, Metadata, Meter, Owner, SERVICE,
     SERVICE_AFFINITY, SERVICE_ANSWER, SERVICE_CONNECTION, SERVICE_EGRESS, SERVICE_ENDPOINT, SERVICE_FIB,
-    ServiceWay, owners,
+    SERVICE_NODE_PORT, SERVICE_OUTSIDE, ServiceWay, owners,
 };
 
 /// A pod that has no part in services beats everything.
@@ -30,6 +30,11 @@ const STRANGER: u16 = 40;
 /// To a service: beats [`FROM_ENDPOINT`], for an endpoint may be a client, from any port.
 const TO_SERVICE: u16 = 30;
 const FROM_ENDPOINT: u16 = 20;
+/// To a node: below [`FROM_ENDPOINT`], since nodes ask pods, too.
+const TO_NODE: u16 = 10;
+/// The only flows of their tables beside the misses.
+const NODE_PORT: u16 = 10;
+const ASKED_THERE: u16 = 10;
 /// A new connection and a known one are never the same packet.
 const NEW: u16 = 20;
 const KNOWN: u16 = 10;
@@ -120,37 +125,72 @@ pub(super) fn to_service((address, transport, port): Destination, owner: &Owned)
         .owned_by(owner)
 }
 
+/// An address, a protocol and a port of a service.
+pub(super) type Destination = (IpAddr, Transport, u16);
+
+/// Where a service is asked: at an address, or at a node, by this IP version.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Address(IpAddr),
+    Node(MatchField),
+}
+
+/// What asks for one thing: where, and from outside or not, if that makes a difference.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub place: Place,
+    pub outside: Option<bool>,
+    pub transport: Transport,
+    pub port: u16,
+}
+
+impl Asked {
+    /// Where connections go; those to node ports, whatever the node.
+    pub fn destination(&self) -> (IpAddr, u16) {
+        let any_v4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let address = match self.place {
+            Place::Address(address) => address,
+            Place::Node(version) if version == ipv4() => any_v4,
+            Place::Node(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        (address, self.port)
+    }
+
+    fn conditions(&self) -> impl Iterator<Item = MatchField> {
+        let place = match self.place {
+            Place::Address(address) => ip_host(address),
+            Place::Node(version) => [version, for_node_port()],
+        };
+        let outside = self.outside.map(is_from_outside);
+        outside.into_iter().chain(place).chain(port_to(self.transport, self.port))
+    }
+}
+
 /// A connection that has no endpoint yet.
-pub(super) fn new_connection((address, transport, port): Destination, balance: u32, owner: &Owned) -> Flow {
+pub(super) fn new_connection(asked: &Asked, balance: u32, owner: &Owned) -> Flow {
     Flow::table(SERVICE_CONNECTION)
         .priority(NEW)
         .matching([ct_new()])
-        .matching(ip_host(address))
-        .matching(port_to(transport, port))
+        .matching(asked.conditions())
         .then([load_service_way(ServiceWay::Request), group(balance)])
         .owned_by(owner)
 }
 
-/// An address, a protocol and a port of a service.
-pub(super) type Destination = (IpAddr, Transport, u16);
-
 /// The same of a service with session affinity: the endpoint that the client had last is looked for first.
-pub(super) fn new_session((address, transport, port): Destination, owner: &Owned) -> Flow {
+pub(super) fn new_session(asked: &Asked, owner: &Owned) -> Flow {
     Flow::table(SERVICE_CONNECTION)
         .priority(NEW)
         .matching([ct_new()])
-        .matching(ip_host(address))
-        .matching(port_to(transport, port))
+        .matching(asked.conditions())
         .then([load_service_way(ServiceWay::Request), resubmit(SERVICE_AFFINITY), resubmit(SERVICE_ENDPOINT)])
         .owned_by(owner)
 }
 
 /// A client that had no endpoint, or one that is gone.
-pub(super) fn choose((address, transport, port): Destination, balance: u32, owner: &Owned) -> Flow {
+pub(super) fn choose(asked: &Asked, balance: u32, owner: &Owned) -> Flow {
     Flow::table(SERVICE_ENDPOINT)
         .priority(ANY_ENDPOINT)
-        .matching(ip_host(address))
-        .matching(port_to(transport, port))
+        .matching(asked.conditions())
         .then([group(balance)])
         .owned_by(owner)
 }
@@ -183,12 +223,11 @@ pub(super) fn balance_sessions(id: u32, numbers: impl Iterator<Item = u32>) -> G
 }
 
 /// A connection that nobody could take: the controller refuses it, as often as the meter lets it.
-pub(super) fn refuse((address, transport, port): Destination, meter: u32, owner: &Owned) -> Flow {
+pub(super) fn refuse(asked: &Asked, meter: u32, owner: &Owned) -> Flow {
     Flow::table(SERVICE_CONNECTION)
         .priority(NEW)
         .matching([ct_new()])
-        .matching(ip_host(address))
-        .matching(port_to(transport, port))
+        .matching(asked.conditions())
         .punt_metered(meter, REFUSED, REFUSE)
         .owned_by(owner)
 }
@@ -220,6 +259,45 @@ pub(super) fn balance(id: u32, endpoints: &[(IpAddr, u16)]) -> GroupDraft {
     let bucket =
         |(address, port): &(IpAddr, u16)| [translate_destination(CLIENTS, *address, *port, LPORT_DISPATCHER)];
     Group::select(id).buckets(endpoints.iter().map(bucket))
+}
+
+/// What is for an address of a node may be for a node port.
+pub(super) fn to_node(address: IpAddr, owner: &Owned) -> Flow {
+    Flow::table(SERVICE)
+        .priority(TO_NODE)
+        .matching(ip_host(address))
+        .then([resubmit(SERVICE_NODE_PORT)])
+        .owned_by(owner)
+}
+
+/// It is, if it is for this number.
+pub(super) fn node_port(version: MatchField, transport: Transport, port: u16, owner: &Owned) -> Flow {
+    Flow::table(SERVICE_NODE_PORT)
+        .priority(NODE_PORT)
+        .matching([version])
+        .matching(port_to(transport, port))
+        .then([load_for_node_port(), track(CLIENTS, SERVICE_CONNECTION)])
+        .owned_by(owner)
+}
+
+/// Answers to who asked at a node, back to that.
+pub(super) fn answer_by_node(address: IpAddr, node: MacAddr, lport: LportTag, owner: &Owned) -> Flow {
+    Flow::table(SERVICE_OUTSIDE)
+        .priority(ASKED_THERE)
+        .matching(ip_src_host(address))
+        .then([dec_ttl(), set_eth_src(gateway_mac(NODE_VPN)), set_eth_dst(node)])
+        .then([load_service_way(ServiceWay::None), egress_to(lport), resubmit(EGRESS_DISPATCHER)])
+        .owned_by(owner)
+}
+
+/// Answers to who asked at an address of an external network, by that.
+pub(super) fn answer_by_network(outlet: &Outlet) -> Flow {
+    Flow::table(SERVICE_OUTSIDE)
+        .priority(ASKED_THERE)
+        .matching(ip_src_host(outlet.external.into()))
+        .then(load_metadata(Metadata::new().vpn(outlet.outside)))
+        .then([load_service_way(ServiceWay::None), set_eth_src(outlet.mac()), resubmit(FIB)])
+        .owned_by(&floating_owner(outlet.external))
 }
 
 /// What an endpoint sends from a port at which it serves.

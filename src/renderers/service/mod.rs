@@ -6,26 +6,29 @@
 //!            33 endpoint elsewhere ─► tunnel ─► 36 ─► 33          33 endpoint here: remembered in 11 ─► 220
 //! endpoint   210 ─► 30 from a port that serves ─► ct 11 ─► 32 an answer ─► 17 … 19 ─► 33 ─► tunnel, or 21 ─► 220
 //! client     220 an answer ─► ct 10: from the service's address ─► 34 ─► 220 ─► port
+//! outside    25 address of an external network ─► ct 10 ─► 31 …        30 a node's address ─► 38 node port ─► ct 10 ─► 31 …
+//!            33 an answer ─► 21 to nobody here ─► ct 10 ─► 37 by the network, or by the node
 //! ```
 //! The client's switch chooses the endpoint and knows the connection (zone 10); the endpoint's switch remembers where a
 //! request came from (zone 11), so an answer needs no route to its client. Between nodes requests and answers have a VXLAN
 //! network identifier each, since the two pods may be in different VPNs. A pod that asks itself through its service gets
 //! the request from 169.254.77.2 (zone 12). What a pod sends to another directly is none of this.
 
+mod client;
 mod derive;
 mod flows;
 
 pub use derive::ServiceStates;
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use super::key::touched_interfaces;
-use super::zones::CLIENTS;
+use super::key::{floating_touched, touched_interfaces};
+use super::zones::{NODE_PORTS_V4, NODE_PORTS_V6};
 use super::{Key, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
 use crate::net::{Dpid, Transport};
-use crate::pipeline::{Owner, owners, service_groups};
+use crate::pipeline::Owner;
 
 /// The feature's flows and groups.
 pub struct Services;
@@ -40,6 +43,13 @@ impl Renderer for Services {
         services_touched(touched, model, keys);
         keys.extend(touched.endpoints.iter().copied().map(Key::Endpoint));
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
+        floating_touched(touched, keys);
+        let nodes = touched.switches.is_empty() && touched.node_sides.is_empty();
+        if !nodes {
+            // Each switch knows the addresses of all nodes.
+            keys.extend(model.switches().map(|(dpid, _)| Key::Switch(dpid)));
+            keys.extend(touched.node_sides.iter().copied().map(Key::Switch));
+        }
         // Each switch has a way to each endpoint.
         if !touched.switches.is_empty() || !touched.node_sides.is_empty() || !touched.vpns.is_empty() {
             keys.extend(model.endpoints().map(Key::Endpoint));
@@ -50,7 +60,8 @@ impl Renderer for Services {
         match key {
             Key::Switch(dpid) => of_switch(*dpid, model, out),
             Key::Interface(id) => stranger(id, model, out),
-            Key::Service(uid) => service(uid, model, out),
+            Key::Service(uid) => client::service(uid, model, out),
+            Key::Floating(address) => answers(*address, model, out),
             Key::Endpoint(address) => endpoint(*address, model, out),
             _ => {}
         }
@@ -69,6 +80,7 @@ fn of_switch(dpid: Dpid, model: &Model, out: &mut Rendered) {
     if model.switch(dpid).is_none() {
         return;
     }
+    node_ports(dpid, model, out);
     let owner = Owner::new("switch");
     for flow in flows::of_switch(&owner) {
         out.flow(dpid, flow);
@@ -78,6 +90,37 @@ fn of_switch(dpid: Dpid, model: &Model, out: &mut Rendered) {
         for flow in flows::answers_elsewhere(tunnel, &owner) {
             out.flow(dpid, flow);
         }
+    }
+}
+
+/// The addresses of a switch's node, where node ports are asked for: those that nodes know by all switches, and that of this one by
+/// which it hands over what it got from others.
+fn node_ports(dpid: Dpid, model: &Model, out: &mut Rendered) {
+    if !model.has_node_ports() || model.switch(dpid).is_none() {
+        return;
+    }
+    let owner = Owner::new("node ports");
+    let own: Vec<IpAddr> = model.addresses_of_node(dpid).collect();
+    let first = |address: &IpAddr| model.switches_of_node_address(*address).next() == Some(dpid);
+    for address in own.iter().copied().filter(first) {
+        out.shared_flow(model.switches().map(|(dpid, _)| dpid), flows::to_node(address, &owner));
+    }
+    let Some((lport, port)) = model.node_port(dpid) else { return };
+    let handed = [IpAddr::V4(NODE_PORTS_V4), IpAddr::V6(NODE_PORTS_V6)];
+    for address in handed {
+        out.flow(dpid, flows::to_node(address, &owner));
+    }
+    for address in handed.into_iter().chain(own) {
+        out.flow(dpid, flows::answer_by_node(address, port.mac, lport, &owner));
+    }
+}
+
+/// The way back of those who ask a service at an address outside.
+fn answers(address: Ipv4Addr, model: &Model, out: &mut Rendered) {
+    if model.balanced_at(address).is_some()
+        && let Some(Ok(outlet)) = model.outside(address)
+    {
+        out.flow(outlet.dpid, flows::answer_by_network(&outlet));
     }
 }
 
@@ -97,86 +140,6 @@ fn stranger(id: &InterfaceId, model: &Model, out: &mut Rendered) {
         if !model.is_on_node(attachment.dpid, address, id) {
             out.flow(attachment.dpid, flows::stranger(lport, address, &Owner::new(&identity.name)));
         }
-    }
-}
-
-/// The client's side, the same on all switches.
-fn service(uid: &str, model: &Model, out: &mut Rendered) {
-    let Some(service) = model.service(uid) else { return };
-    let owner = Owner::new(uid);
-    let switches: Vec<Dpid> = model.switches().map(|(dpid, _)| dpid).collect();
-    for served in model.served_ports(service) {
-        for ipv6 in [false, true] {
-            let addresses = model.service_addresses(service).filter(|address| address.is_ipv6() == ipv6);
-            let addresses: Vec<IpAddr> = addresses.collect();
-            if let (Some(number), false) = (served.number, addresses.is_empty()) {
-                let endpoints: Vec<_> =
-                    served.endpoints.iter().copied().filter(|(ip, _)| ip.is_ipv6() == ipv6).collect();
-                let port = Port {
-                    transport: served.port.transport,
-                    number: served.port.number,
-                    group: service_groups::of_port(number, ipv6),
-                    affinity: service.affinity,
-                };
-                port.render(&addresses, &endpoints, &switches, model, &owner, out);
-            }
-        }
-    }
-}
-
-/// A port of a service, for one IP version.
-struct Port {
-    transport: Transport,
-    number: u16,
-    group: u32,
-    /// Seconds.
-    affinity: Option<u16>,
-}
-
-impl Port {
-    fn render(
-        &self,
-        addresses: &[IpAddr],
-        endpoints: &[(IpAddr, u16)],
-        switches: &[Dpid],
-        model: &Model,
-        owner: &Owner<owners::Service>,
-        out: &mut Rendered,
-    ) {
-        let mut all = |flow| out.shared_flow(switches.iter().copied(), flow);
-        let numbered = flows::numbered(endpoints);
-        for address in addresses {
-            let destination = (*address, self.transport, self.number);
-            all(flows::to_service(destination, owner));
-            match self.affinity {
-                _ if endpoints.is_empty() => {}
-                None => all(flows::new_connection(destination, self.group, owner)),
-                Some(seconds) => {
-                    all(flows::new_session(destination, owner));
-                    all(flows::choose(destination, self.group, owner));
-                    for (number, endpoint) in &numbered {
-                        all(flows::chosen(destination, *number, *endpoint, seconds, owner));
-                    }
-                }
-            }
-        }
-        if endpoints.is_empty() {
-            for (dpid, meter) in switches.iter().filter_map(|dpid| Some((*dpid, refusals_of(*dpid, model)?)))
-            {
-                for address in addresses {
-                    let destination = (*address, self.transport, self.number);
-                    out.flow(dpid, flows::refuse(destination, meter, owner));
-                }
-            }
-            return;
-        }
-        let group = match self.affinity {
-            None => flows::balance(self.group, endpoints),
-            Some(_) => flows::balance_sessions(self.group, numbered.keys().copied()),
-        };
-        let destinations = addresses.iter().map(|address| (*address, self.number));
-        let group = group.balancing(CLIENTS, self.transport, destinations, endpoints.iter().copied());
-        out.shared_group(switches.iter().copied(), group.owned_by(owner));
     }
 }
 

@@ -297,7 +297,8 @@ fn any_external() -> impl Strategy<Value = Row> {
     });
     let behind = prop::sample::subsequence(&["10.0.0.10", "10.0.0.11", "10.0.0.12"][..], 0..=2);
     let behind = (namespace(), behind).prop_map(|(ns, addresses)| endpoints("web", ns, &addresses, &[]));
-    prop_oneof![2 => network, 3 => router, 1 => gone, 1 => met, 2 => service, 1 => behind]
+    let lost = (1_u64..=3, any::<bool>()).prop_map(|(node, lost)| Row::Lost(crate::net::Dpid(node), lost));
+    prop_oneof![2 => network, 3 => router, 1 => gone, 1 => met, 2 => service, 1 => behind, 2 => lost]
 }
 
 /// Services that share names, addresses and pods; some are headless, some have no name.
@@ -307,15 +308,21 @@ fn any_service() -> impl Strategy<Value = Row> {
     let addresses = prop::sample::subsequence(&["10.96.0.1", "10.96.0.2", "fd96::1"][..], 0..=2);
     let ports = prop::sample::subsequence(&PORTS[..], 0..=3);
     let pods = prop::sample::subsequence(&NAMES[..], 0..=2);
-    (uid, called, namespace(), addresses, ports, pods, 0_u8..8).prop_map(
-        |(uid, called, namespace, addresses, ports, pods, choice)| {
+    let outside = prop::sample::subsequence(&[[203, 0, 113, 7], [203, 0, 113, 8]][..], 0..=2);
+    let outside = (outside, prop::option::of(30_080_u16..30_082), any::<[bool; 2]>());
+    (uid, called, namespace(), addresses, ports, pods, 0_u8..8, outside).prop_map(
+        |(uid, called, namespace, addresses, ports, pods, choice, (outside, node_port, local))| {
             let port = |(name, transport, number, target): &(&str, Transport, u16, u16)| ServicePort {
                 name: (!name.is_empty()).then(|| (*name).into()),
                 transport: *transport,
                 number: *number,
                 target: if *target == 0 { Target::Named("web".into()) } else { Target::Number(*target) },
+                node_port: node_port.map(|port| port + 10 * (number - 53)),
             };
             let row = Service {
+                outside: outside.into_iter().map(Into::into).collect(),
+                external_local: local[0],
+                internal_local: local[1],
                 uid: uid.into(),
                 name: called.map(Into::into),
                 namespace: Some(namespace.into()),
@@ -628,6 +635,7 @@ fn without(row: &Row) -> Row {
         Row::ExternalNetwork(key, _) => Row::ExternalNetwork(key.clone(), None),
         Row::FloatingRouter(key, _) => Row::FloatingRouter(key.clone(), None),
         Row::Neighbour(network, address, _) => Row::Neighbour(network.clone(), *address, None),
+        Row::Lost(dpid, _) => Row::Lost(*dpid, false),
         Row::Policy(key, _) => Row::Policy(key.clone(), None),
         Row::Namespace(key, _) => Row::Namespace(key.clone(), None),
     }

@@ -15,6 +15,7 @@ mod policy;
 mod policy_store;
 mod prefixes;
 mod services;
+mod services_outside;
 mod spoof;
 mod store;
 mod trace;
@@ -30,7 +31,11 @@ const FEATURES: [&str; 10] =
 
 /// Compares each feature's part of each switch with its golden file.
 fn assert_golden(case: &str, world: &World, switches: &[u64]) {
-    for feature in FEATURES {
+    assert_golden_of(&FEATURES, case, world, switches);
+}
+
+fn assert_golden_of(features: &[&str], case: &str, world: &World, switches: &[u64]) {
+    for feature in features {
         let mut text = String::new();
         for switch in switches {
             let part = golden::print(&world.tables(*switch, feature));

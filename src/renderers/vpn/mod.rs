@@ -145,6 +145,7 @@ impl Renderer for Vpns {
             Key::Switch(dpid) if model.switch(*dpid).is_some() => {
                 let owner = Owner::new("switch");
                 out.flow(*dpid, flows::arp_is_not_routed(&owner));
+                node::answers_outside(*dpid, model, out);
                 for flow in flows::services_apart(&owner) {
                     out.flow(*dpid, flow);
                 }

@@ -8,12 +8,15 @@ use std::net::IpAddr;
 use openflow_rs::MatchField;
 
 use super::super::Rendered;
+use super::super::zones::CLIENTS;
 use super::flows;
 use crate::model::{Interface, Model, NODE_VPN, Source, gateway_mac};
 use crate::net::{Dpid, LportTag, MacAddr, VpnId};
-use crate::pipeline::actions::{dec_ttl, egress_to, resubmit, set_eth_dst, set_eth_src};
+use crate::pipeline::actions::{dec_ttl, egress_to, resubmit, set_eth_dst, set_eth_src, track};
 use crate::pipeline::matches::{ip_host, ip_src_host, ipv4, ipv6, service_way, split_horizon, vpn_id};
-use crate::pipeline::{Action, EGRESS_DISPATCHER, FIB, Flow, INBOUND_NAPT, Owner, PSNAT, ServiceWay, owners};
+use crate::pipeline::{
+    Action, EGRESS_DISPATCHER, FIB, Flow, INBOUND_NAPT, Owner, PSNAT, SERVICE_OUTSIDE, ServiceWay, owners,
+};
 use crate::schema::Text;
 
 type Owned = Owner<owners::Vpn>;
@@ -32,6 +35,18 @@ pub(super) fn of_switch(dpid: Dpid, model: &Model, out: &mut Rendered) {
                 out.flow(dpid, hairpin(source, &owner));
             }
         }
+    }
+}
+
+/// Answers of services to whom no route leads: he asked from outside, by an external network or by this node.
+pub(super) fn answers_outside(dpid: Dpid, model: &Model, out: &mut Rendered) {
+    if model.node_port(dpid).is_none() && model.uplinks(dpid).next().is_none() {
+        return;
+    }
+    for version in [ipv4(), ipv6()] {
+        let draft = Flow::table(FIB).priority(flows::OUTSIDE);
+        let draft = draft.matching([vpn_id(NODE_VPN), service_way(ServiceWay::Answer), version]);
+        out.flow(dpid, draft.then([track(CLIENTS, SERVICE_OUTSIDE)]).owned_by(&Owner::new("services")));
     }
 }
 

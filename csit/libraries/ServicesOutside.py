@@ -1,0 +1,192 @@
+"""Robot keywords for services that are asked from outside: hosts as clients, who they are seen as, and nodes that hand over node ports."""
+
+import collections
+import socket
+import threading
+import time
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+from robot.libraries.BuiltIn import BuiltIn
+
+import carry
+from lab import run, wait_until
+
+PORT = "coeus0"
+#: Where a node hands over what it gets for node ports.
+HANDED = "169.254.77.3"
+WAIT = 2
+
+
+@library(scope="SUITE", auto_keywords=False)
+class ServicesOutside:
+    def __init__(self):
+        self.servers = []
+
+    @property
+    def coeus(self):
+        return BuiltIn().get_library_instance("CoeusLab")
+
+    def namespace(self, host):
+        return BuiltIn().get_library_instance("Floating").hosts[host]
+
+    # -- bodies
+
+    @keyword
+    def service_outside_body(self, uid, name, namespace, address, ports, outside=None, *further):
+        """Each port is `name:protocol:port:target-port:node-port`; further leafs are `name=value`."""
+        def port(text):
+            name, protocol, number, target, node = text.split(":")
+            return {"name": name or f"p{number}", "coeus-service:protocol": protocol, "port": int(number),
+                    "target-port": target, "node-port": int(node)}
+
+        body = {"uid": uid, "name": name, "network-NS": namespace, "cluster-ip-address": address,
+                "service-ports": [port(text) for text in ports]}
+        if outside:
+            body["external-ip-address"] = [outside]
+        body.update(leaf.split("=") for leaf in further)
+        return {"service:services": [body]}
+
+    # -- clients
+
+    def ask(self, host, address, port, protocol):
+        kind = socket.SOCK_DGRAM if protocol == "UDP" else socket.SOCK_STREAM
+        with carry.inside(self.namespace(host), lambda: socket.socket(socket.AF_INET, kind)) as client:
+            client.settimeout(WAIT)
+            client.connect((address, int(port)))
+            if protocol == "UDP":
+                client.send(b"who?")
+            return client.recv(200).decode()
+
+    @keyword
+    def host_should_be_answered(self, host, address, port, protocol="TCP", among=None, times=16, all_of_them=True):
+        """A host asks some times, each time anew: those named answer, each of them if there are tries enough."""
+        answers = collections.Counter()
+        for _ in range(int(times)):
+            try:
+                answers[self.ask(host, address, port, protocol)] += 1
+            except OSError as error:
+                raise AssertionError(f"{host} asked {address}:{port} ({protocol}): {error}; before: {dict(answers)}") from None
+        logger.info(dict(answers))
+        wanted = set(among)
+        if not set(answers) <= wanted or all_of_them and set(answers) != wanted:
+            raise AssertionError(f"{address}:{port} was answered by {dict(answers)}, not by {wanted}")
+
+    @keyword
+    def host_should_get_no_answer(self, host, address, port, protocol="TCP"):
+        try:
+            answer = self.ask(host, address, port, protocol)
+        except OSError:
+            return
+        raise AssertionError(f"{host} asked {address}:{port} and was answered by {answer}")
+
+    @keyword
+    def host_should_be_answered_again(self, host, address, port, seconds=15):
+        """For how long nobody answered, in seconds."""
+        start = time.monotonic()
+
+        def answered():
+            try:
+                return self.ask(host, address, port, "TCP")
+            except OSError:
+                return ""
+
+        wait_until(f"{address}:{port} answers {host}", answered, float(seconds))
+        took = time.monotonic() - start
+        logger.info(f"after {took:.1f} s")
+        return took
+
+    @keyword
+    def who_answers_host(self, host, address, port, protocol="TCP"):
+        return self.ask(host, address, port, protocol)
+
+    @keyword
+    def bytes_back(self, host, address, port, size=1048576):
+        """Sends so many bytes to a service by TCP, which sends them back; returns how many came back."""
+        with carry.inside(self.namespace(host), lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as client:
+            client.settimeout(10)
+            client.connect((address, int(port)))
+            client.recv(200)
+            sender = threading.Thread(target=lambda: client.sendall(b"\0" * int(size)))
+            sender.start()
+            came = 0
+            try:
+                while came < int(size) and (part := client.recv(1 << 16)):
+                    came += len(part)
+            finally:
+                sender.join()
+            return came
+
+    # -- servers
+
+    @keyword
+    def start_server_that_tells_sources(self, pod, port):
+        """It answers everybody with the address that he has there."""
+        listener = carry.inside(self.coeus.pods[pod].namespace, lambda: socket.create_server(("", int(port))))
+        self.servers.append(Teller(listener))
+
+    @keyword
+    def stop_tellers(self):
+        for server in self.servers:
+            server.stop()
+
+    # -- nodes
+
+    @keyword
+    def hand_over_node_ports(self, node):
+        """What a node's administrator does once: what is for a node port goes to the switch, whoever asks."""
+        node = self.coeus.node(node)
+        for setting in ("ip_forward", "conf.all.rp_filter", f"conf.{PORT}.rp_filter", f"conf.{PORT}.accept_local"):
+            value = 0 if setting.endswith("rp_filter") else 1
+            node.inside("sysctl", "-q", "-w", f"net.ipv4.{setting}={value}")
+        node.inside("ip", "route", "replace", "default", "via", HANDED, "dev", PORT, "onlink", "table", "77")
+        for protocol in ("tcp", "udp"):
+            node.inside("ip", "rule", "add", "pref", "50", "to", node.local_ip, "ipproto", protocol, "dport", "30000-32767", "lookup", "77")
+        node.inside("ip", "rule", "add", "pref", "100", "lookup", "local")
+        node.inside("ip", "rule", "del", "pref", "0")
+
+    @keyword
+    def route_further_to_node_port(self, node, prefix):
+        node = self.coeus.node(node)
+        node.inside("ip", "route", "replace", prefix, "dev", PORT, "src", node.local_ip)
+
+    @keyword
+    def connect_beyond(self, node, host):
+        """A host that knows a node, and by it what that has; answers the host's address."""
+        node = self.coeus.node(node)
+        floating = BuiltIn().get_library_instance("Floating")
+        number = len(floating.hosts) + 1
+        namespace = f"{self.coeus.lab.tag}b{number}"
+        self.coeus.lab.add_namespace(namespace)
+        device, net = f"beyond{number}", f"198.51.{100 + number}"
+        node.inside("ip", "link", "add", device, "type", "veth", "peer", "name", "eth0", "netns", namespace)
+        for where, name, address in ((node.namespace, device, f"{net}.1/24"), (namespace, "eth0", f"{net}.2/24")):
+            run("ip", "-n", where, "address", "add", address, "dev", name)
+            run("ip", "-n", where, "link", "set", name, "up")
+            run("ip", "netns", "exec", where, "ethtool", "-K", name, "tx", "off")
+        run("ip", "-n", namespace, "route", "add", "default", "via", f"{net}.1")
+        floating.hosts[host] = namespace
+        return f"{net}.2"
+
+
+class Teller(threading.Thread):
+    def __init__(self, listener):
+        super().__init__(daemon=True)
+        self.listener = listener
+        self.listener.settimeout(0.2)
+        self.ends = threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.ends.is_set():
+            try:
+                taken, (address, _) = self.listener.accept()
+            except OSError:
+                continue
+            with taken:
+                taken.sendall(address.encode())
+        self.listener.close()
+
+    def stop(self):
+        self.ends.set()
+        self.join()
