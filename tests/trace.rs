@@ -124,3 +124,44 @@ fn who_is_not_there_or_not_ready_is_named() {
     let (status, body) = ask(json!({"from": "blue:p1", "to": "10.11.1.14", "protocol": "nd"}));
     assert!(status == 400, "{status} {body}");
 }
+
+/// Who reaches whom under a policy, as it means and as the flows have it; and what cannot be asked.
+#[test]
+fn a_matrix_says_what_policies_mean_and_what_flows_do() {
+    let server = bed();
+    let uuid = "91111111-1111-4111-8111-111111111111";
+    let policy = json!({"k8s:network-policy": [{"uuid": uuid, "name": "dns", "coeus-policy:namespace": "blue",
+        "network-policy-spec": {"policy-types": ["ingress"], "ingress": [{"network-policy-ingress-rule": {
+            "ingress-ports": [{"network-policy-port": {"protocol": "UDP", "port": "53"}}]}}]}}]});
+    let path = format!("/rests/data/k8s:k8s/network-policies/network-policy={uuid}");
+    assert_eq!(server.send("PUT", &path, &policy.to_string()).status, 201);
+    let ask = |input: Value| {
+        let body = json!({"coeus-trace:input": input}).to_string();
+        server.send("POST", "/rests/operations/coeus-trace:reachability", &body)
+    };
+    let probes = ["udp/53", "udp/54", "tcp/53", "sctp/53", "icmp"];
+    let answer = ask(json!({"from": ["blue:p1", "blue:p2", "blue:p4"], "probe": probes}));
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let found = answer.json()["coeus-trace:output"].clone();
+    assert_eq!((found["cells"].as_u64(), found["disagree"].as_u64()), (Some(30), Some(0)));
+    for cell in found["cell"].as_array().unwrap() {
+        let wanted = if cell["probe"] == "udp/53" { ("allowed", "delivered") } else { ("denied", "dropped") };
+        assert_eq!((cell["policy"].as_str().unwrap(), cell["flows"].as_str().unwrap()), wanted, "{cell}");
+        assert_eq!(cell["reason"].is_null(), wanted.0 == "allowed", "{cell}");
+    }
+    // Policies have nothing against it, but no route leads there.
+    let apart = ask(json!({"from": ["blue:p1"], "to": ["red:p3"]})).json()["coeus-trace:output"].clone();
+    assert_eq!(apart["disagree"], 1);
+    assert_eq!(
+        (&apart["cell"][0]["policy"], &apart["cell"][0]["flows"]),
+        (&json!("allowed"), &json!("dropped"))
+    );
+    let refused = ask(json!({"from": ["blue:p1"], "to": ["blue:p2"], "probe": ["tcp/70000"]}));
+    assert_eq!(refused.status, 400);
+    assert!(refused.body.contains("there is no port 70000"), "{}", refused.body);
+    assert_eq!(ask(json!({"from": ["blue:p9"], "to": ["blue:p2"]})).status, 404);
+    let many: Vec<String> = (1..=300).map(|port| format!("udp/{port}")).collect();
+    let hosts: Vec<String> = (1..100).map(|host| format!("10.11.1.{host}")).collect();
+    let refused = ask(json!({"from": ["blue:p1"], "to": hosts, "probe": many}));
+    assert!(refused.status == 400 && refused.body.contains("are more than 20000"), "{}", refused.body);
+}

@@ -321,13 +321,15 @@ def selects(selector, labels):
     return True
 
 
-def on_port(ports, kind, port):
+def on_port(ports, kind, port, names=None):
     if not ports:
         return True
     for one in ports:
         if one.get("protocol", "TCP") != kind:
             continue
-        first = {"http": 80}.get(one.get("port"), one.get("port"))
+        first = one.get("port")
+        if isinstance(first, str):
+            first = ({"http": 80} if names is None else names).get(first, -1)
         if first is None or first <= port <= one.get("endPort", first):
             return True
     return False

@@ -17,7 +17,7 @@ pub struct Trace {
     /// What it sends
     #[arg(long, visible_alias = "protocol", value_enum, default_value = "icmp")]
     pub proto: Proto,
-    /// Destination port of TCP and UDP
+    /// Destination port of TCP, UDP and SCTP
     #[arg(long, default_value = "80")]
     pub port: u16,
     /// -o wide also shows each flow and each action
@@ -30,6 +30,7 @@ pub struct Trace {
 pub enum Proto {
     Tcp,
     Udp,
+    Sctp,
     /// An echo request, of the addresses' version
     Icmp,
     /// Who has the target's address?

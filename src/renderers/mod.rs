@@ -41,6 +41,7 @@ mod origin;
 mod places;
 mod plan;
 mod policy;
+mod reach;
 mod recipes;
 mod rendered;
 mod service;

@@ -19,6 +19,7 @@ use crate::schema::Text;
 pub enum Protocol {
     Tcp,
     Udp,
+    Sctp,
     /// An echo request, of the version of the addresses.
     Icmp,
     /// A request for the target's MAC, to everybody.
@@ -37,7 +38,7 @@ pub struct TraceQuery {
     /// A pod, or an address.
     pub to: String,
     pub protocol: Protocol,
-    /// Destination port of TCP and UDP.
+    /// Destination port of TCP, UDP and SCTP.
     pub port: u16,
 }
 
@@ -272,6 +273,11 @@ impl Start {
                         packet.set(Field::TcpFlags, 2);
                     }
                     Protocol::Udp => udp(packet, CLIENT_PORT, query.port),
+                    Protocol::Sctp => {
+                        packet.set(Field::IpProto, 132);
+                        packet.set(Field::SctpSrc, CLIENT_PORT.into());
+                        packet.set(Field::SctpDst, query.port.into());
+                    }
                     _ if from.is_ipv4() => {
                         packet.set(Field::IpProto, 1);
                         packet.set(Field::IcmpType, 8);

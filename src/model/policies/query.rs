@@ -10,7 +10,7 @@ use super::super::interface::InterfaceId;
 use super::clauses::Clause;
 use super::{ClauseRef, Entry, Known};
 use crate::net::Dpid;
-use crate::policy::{Direction, Policy, PortMatch, Protocol};
+use crate::policy::{Direction, PodFacts, Policy, PortMatch, Protocol, World};
 use crate::schema::Text;
 
 /// What policies say of an interface in one direction.
@@ -133,6 +133,30 @@ impl Model {
     pub fn conjunctions(&self) -> impl Iterator<Item = (&Text, u32)> {
         let clauses = self.policies.entries.values().flat_map(|entry| &entry.clauses);
         clauses.filter_map(|clause| Some((&clause.key, clause.id?)))
+    }
+
+    /// All policies as they are written, to judge without any flow.
+    pub fn policy_world(&self) -> World<'_> {
+        let namespaces = || self.policies.namespaces.iter();
+        let labels = namespaces().map(|(name, namespace)| (name.clone(), namespace.labels.clone()));
+        let isolated = namespaces().filter(|(_, namespace)| namespace.isolated).map(|(name, _)| name.clone());
+        World {
+            policies: self.policies.rows.values().map(|row| &row.policy).collect(),
+            namespaces: labels.collect(),
+            isolated: isolated.collect(),
+        }
+    }
+
+    /// What policies see of the pod that an interface belongs to, as it is written.
+    pub fn pod_facts(&self, id: &InterfaceId) -> Option<PodFacts> {
+        let pod = self.pods.get(&id.pod)?;
+        let interfaces = pod.interfaces.iter().flat_map(|interface| interface.addresses.iter().copied());
+        Some(PodFacts {
+            namespace: pod.namespace.clone()?,
+            labels: pod.labels.clone(),
+            addresses: interfaces.collect(),
+            ports: pod.ports.to_vec(),
+        })
     }
 
     /// All policies in force, by id.

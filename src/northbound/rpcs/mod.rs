@@ -7,6 +7,7 @@ mod history;
 mod node;
 pub mod plan;
 mod pool;
+mod reach;
 mod trace;
 
 use std::future::Future;
@@ -37,6 +38,7 @@ pub fn register(schema: &Schema, operations: &mut Operations) {
     on(schema, operations, "coeus-node", "leave", node::leave);
     on(schema, operations, "coeus-node", "join", node::join);
     on(schema, operations, "coeus-trace", "packet", trace::packet);
+    on(schema, operations, "coeus-trace", "reachability", reach::reachability);
 }
 
 /// What is asked, as JSON: the input's members.

@@ -55,6 +55,7 @@ fn query(asked: &Asked) -> Result<TraceQuery, Problems> {
     let protocol = match asked.text("protocol").unwrap_or("icmp") {
         "tcp" => Protocol::Tcp,
         "udp" => Protocol::Udp,
+        "sctp" => Protocol::Sctp,
         "arp" => Protocol::Arp,
         "nd" => Protocol::Nd,
         "dhcp" => Protocol::Dhcp,
@@ -73,7 +74,7 @@ fn query(asked: &Asked) -> Result<TraceQuery, Problems> {
     })
 }
 
-fn refused(error: TraceError) -> Problems {
+pub(super) fn refused(error: TraceError) -> Problems {
     let problem = Problem::new("invalid-value", error.to_string());
     match error {
         TraceError::NoPod(_) => problem.with_status(axum::http::StatusCode::NOT_FOUND),
@@ -82,7 +83,7 @@ fn refused(error: TraceError) -> Problems {
     .into()
 }
 
-async fn on_engine<T: Send + 'static>(
+pub(super) async fn on_engine<T: Send + 'static>(
     datastore: &Handle,
     question: impl FnOnce(&Engine) -> T + Send + 'static,
 ) -> Result<T, Problems> {
@@ -115,10 +116,37 @@ struct Ends {
     address: Option<Ipv4Addr>,
 }
 
-enum Next {
+/// What is behind a port.
+pub(super) enum Next {
+    /// No switch.
     No,
+    /// One, at which the packet comes in here.
     Switch(Dpid, OfPort),
+    /// A tunnel with nobody at this end.
     Nobody(Ipv4Addr),
+}
+
+impl Next {
+    pub(super) fn of(engine: &Engine, dpid: Dpid, port: OfPort, packet: &Packet) -> Next {
+        if !engine.is_tunnel(dpid, port) {
+            return Next::No;
+        }
+        let address = Ipv4Addr::from(packet.get(Field::TunDst) as u32);
+        match engine.tunnel_end(dpid, port, address.into()) {
+            Some((to, port)) => Next::Switch(to, port),
+            None => Next::Nobody(address),
+        }
+    }
+}
+
+/// A packet that left through a tunnel, as it comes in at the other end.
+pub(super) fn arriving(packet: &Packet, from: Option<Ipv4Addr>, port: OfPort) -> Packet {
+    packet
+        .headers()
+        .with(Field::InPort, port.0)
+        .with(Field::TunnelId, packet.get(Field::TunnelId))
+        .with(Field::TunSrc, from.map_or(0, Ipv4Addr::to_bits))
+        .with(Field::TunDst, packet.get(Field::TunDst))
 }
 
 impl Trace<'_> {
@@ -134,13 +162,7 @@ impl Trace<'_> {
         for (outcome, next) in walk.outcomes.iter().zip(&ends.next) {
             match (outcome, next) {
                 (Outcome::Output { packet, .. }, Next::Switch(to, port)) => {
-                    let arrives = packet
-                        .headers()
-                        .with(Field::InPort, port.0)
-                        .with(Field::TunnelId, packet.get(Field::TunnelId))
-                        .with(Field::TunSrc, ends.address.map_or(0, Ipv4Addr::to_bits))
-                        .with(Field::TunDst, packet.get(Field::TunDst));
-                    going.push((*to, arrives));
+                    going.push((*to, arriving(packet, ends.address, *port)));
                 }
                 (Outcome::Output { .. }, Next::Nobody(address)) => self.ends.push(End::Lost(dpid, *address)),
                 (Outcome::Output { port, .. }, Next::No) => self.ends.push(End::Port(dpid, *port)),
@@ -208,15 +230,12 @@ fn ends(engine: &Engine, dpid: Dpid, walk: &Walk) -> Ends {
         let (mut name, mut next) = (None, Next::No);
         if let Outcome::Output { port, packet } = outcome {
             let port = OfPort(*port);
-            if engine.is_tunnel(dpid, port) {
-                let address = Ipv4Addr::from(packet.get(Field::TunDst) as u32);
-                (name, next) = match engine.tunnel_end(dpid, port, address.into()) {
-                    Some((to, port)) => (Some(format!("switch {to}")), Next::Switch(to, port)),
-                    None => (None, Next::Nobody(address)),
-                };
-            } else {
-                name = engine.interface_at(dpid, port).map(|name| name.to_string());
-            }
+            next = Next::of(engine, dpid, port, packet);
+            name = match &next {
+                Next::Switch(to, _) => Some(format!("switch {to}")),
+                Next::Nobody(_) => None,
+                Next::No => engine.interface_at(dpid, port).map(|name| name.to_string()),
+            };
         }
         found.names.push(name);
         found.next.push(next);
