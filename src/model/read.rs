@@ -443,7 +443,7 @@ fn pod(names: &Names, uid: &Text, fields: &Fields) -> Pod {
         host: ip(fields, names.host_ip_address),
         bad_mac: mac_text.filter(|_| mac.is_none()),
         mac,
-        interfaces,
+        interfaces: interfaces.into(),
         labels,
         ports,
     }

@@ -49,6 +49,8 @@ impl Model {
         let Draft { mut interface, claims } = draft;
         self.conclude(&mut interface, &claims);
         interface.spell();
+        interface.pending.shrink_to_fit();
+        interface.notes.shrink_to_fit();
         let network_id = wanted.as_ref().and_then(|wanted| wanted.network_id.clone());
         self.index(before.as_deref(), &interface, network_id.as_ref(), allocator, work);
         if before.as_ref().map(|entry| &entry.interface) != Some(&interface) {

@@ -28,8 +28,8 @@ pub enum Value {
 /// Texts that a thread has seen lately, each where its hash puts it.
 const SEEN: usize = 512;
 
-/// Longer texts do not come again.
-const LONG: usize = 64;
+/// Longer texts do not come again. Sentences about switches do.
+const LONG: usize = 128;
 
 thread_local! {
     static LATELY: RefCell<Box<[Text]>> = RefCell::new(vec![Text::new(); SEEN].into());
