@@ -31,12 +31,15 @@ class ByHand:
 
     @keyword
     def routed_body(self, name, vpn, *addresses):
-        """An interface of a VPN with its addresses, each as `address-gateway`."""
+        """An interface of a VPN with its addresses, each as `address-gateway`; `vpn+vpn` has the second as its Internet VPN."""
         adjacencies = []
         for address, gateway in (pair.split("-") for pair in addresses):
             adjacencies.append({
                 "ip_address": f"{address}/{128 if ':' in address else 32}",
                 "adjacency_type": "primary-adjacency", "subnet_gateway_ip": gateway,
             })
-        entry = {"name": name, "vpn-instance-names": [{"vpn-name": vpn}], "odl-l3vpn:adjacency": adjacencies}
+        first, *internet = vpn.split("+")
+        vpns = [{"vpn-name": first}]
+        vpns += [{"vpn-name": other, "associated-subnet-type": "V6InternetVPN"} for other in internet]
+        entry = {"name": name, "vpn-instance-names": vpns, "odl-l3vpn:adjacency": adjacencies}
         return {"l3vpn:vpn-interface": [entry]}

@@ -90,6 +90,31 @@ Without Them They Are Apart Again
     Wait For Switches
     VPNs Should Be Apart
 
+An Internet VPN Is A Second Way For IPv6
+    [Documentation]    c1 is in corp, and lab is its Internet VPN: by IPv6 the two reach each other, and nobody else.
+    Put    ${ROUTED}    hand:c1    Routed Body    hand:c1    corp+lab    10.1.0.11-10.1.0.1    fd00:1::11-fe80::1    expected=200
+    Wait For Switches
+    FOR    ${other}    IN    hand:l1    hand:l2
+        Every Kind Should Pass    IPv6    hand:c1    ${other}
+        Every Kind Should Pass    IPv6    ${other}    hand:c1
+        Nothing Should Pass    hand:c1    ${other}    IPv4
+        Nothing Should Pass    hand:c2    ${other}    IPv6
+        Nothing Should Pass    ${other}    hand:d1    IPv6
+    END
+    Every Kind Should Pass    IPv6    hand:c1    hand:d1
+    Every Kind Should Pass    IPv4    hand:c1    hand:d1
+
+Any Other Second VPN Is Refused
+    ${body}=    Routed Body    hand:c2    corp+lab+more    10.1.0.12-10.1.0.1
+    ${answer}=    PUT On Session    coeus    ${ROUTED}/hand:c2    json=${body}    expected_status=400
+    Should Contain    ${answer.text}    V6InternetVPN
+    Should Contain    ${answer.text}    corp, lab, more
+
+Without An Internet VPN It Is As Before
+    Put    ${ROUTED}    hand:c1    Routed Body    hand:c1    corp    10.1.0.11-10.1.0.1    fd00:1::11-fe80::1    expected=200
+    Wait For Switches
+    VPNs Should Be Apart
+
 A Change Acts At Once
     [Documentation]    An address is another, a member moves to another ELAN, a disabled interface is cut off.
     Put    ${ROUTED}    hand:d1    Routed Body    hand:d1    corp    10.2.0.99-10.2.0.1    fd00:2::11-fe80::1    expected=200

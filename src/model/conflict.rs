@@ -54,6 +54,28 @@ impl Model {
         })
     }
 
+    /// Looks for interfaces in more VPNs than one and an Internet VPN, among the changed ones.
+    ///
+    /// # Errors
+    /// The first.
+    pub fn check_vpns(&self, rows: &[Row]) -> Result<(), Conflict> {
+        let vpns = |row: &HandMade| row.vpns.iter().chain(&row.internet).cloned().collect::<Vec<Text>>();
+        rows.iter().try_for_each(|row| match row {
+            Row::HandMade(name, Some(row))
+                if (row.vpns.len() > 1 || row.internet.len() > 1)
+                    && self.hand_made.get(name).is_none_or(|known| vpns(known) != vpns(row)) =>
+            {
+                let all = vpns(row).join(", ");
+                let message = format!(
+                    "vpn-interface {name} is in more VPNs than it can be ({all}): it has one, and beside it at most one whose \
+                     associated-subnet-type is V6InternetVPN; take the others away, and have VPNs exchange routes by route targets"
+                );
+                Err(Conflict { claimer: Claimer::Interface(name.clone()), message })
+            }
+            _ => Ok(()),
+        })
+    }
+
     /// Looks for a name, address or MAC address that a changed object newly claims and another one has, and for instances
     /// that claim what pods make. Costs in proportion to what changes.
     ///

@@ -93,9 +93,18 @@ pub struct Identity {
     pub elan: Text,
     /// `<namespace>` of a pod. One without is switched only.
     pub vpn: Option<Text>,
+    /// A second VPN, of its IPv6 addresses: reached there, and its way to what no route of the first leads to.
+    pub internet: Option<Text>,
     pub segment: Segment,
     /// Absent only while the pool of logical port tags is used up.
     pub lport: Option<LportTag>,
+}
+
+impl Identity {
+    /// All its VPNs.
+    pub fn vpns(&self) -> impl Iterator<Item = &Text> {
+        self.vpn.iter().chain(&self.internet)
+    }
 }
 
 /// The switch port behind an interface.

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use smallvec::SmallVec;
+
 use super::apply::{Model, Work, remove_from};
 use super::ids::Allocator;
 use super::interface::Interface;
@@ -21,11 +23,13 @@ impl Model {
     ) {
         let identity = |interface: &Interface| {
             let identity = interface.identity.as_ref()?;
-            Some((identity.elan.clone(), identity.vpn.clone(), identity.segment.clone()))
+            let vpns: SmallVec<[Text; 2]> = identity.vpns().cloned().collect();
+            Some((identity.elan.clone(), vpns, identity.segment.clone()))
         };
         let place = |interface: &Interface| {
             let (identity, lport, attachment) = interface.plugged()?;
-            Some((identity.elan.clone(), identity.vpn.clone(), lport, attachment.dpid))
+            let vpns: SmallVec<[Text; 2]> = identity.vpns().cloned().collect();
+            Some((identity.elan.clone(), vpns, lport, attachment.dpid))
         };
         let gateways = |interface: &Interface| -> BTreeSet<((Text, IpAddr), Dpid)> {
             let Some((identity, _, attachment)) = interface.plugged() else { return BTreeSet::new() };
@@ -85,16 +89,19 @@ impl Model {
     /// Whether an interface has an address that needs a route of its own.
     fn note_outside(&mut self, before: Option<&Interface>, after: &Interface) {
         let old = before.and_then(|before| before.identity.as_ref());
-        if let Some(vpn) = old.and_then(|identity| self.vpns.get_mut(identity.vpn.as_ref()?)) {
-            vpn.outside.remove(&after.id);
+        for name in old.into_iter().flat_map(|identity| identity.vpns()) {
+            if let Some(vpn) = self.vpns.get_mut(name) {
+                vpn.outside.remove(&after.id);
+            }
         }
         let Some((identity, _, attachment)) = after.plugged() else { return };
         let mut own = after.addresses.iter().map(|own| own.ip.into());
         let is_outside =
             !after.routes.is_empty() || own.any(|own| !self.is_all_covered(attachment.dpid, own));
-        let name = identity.vpn.as_ref().filter(|_| is_outside);
-        if let Some(vpn) = name.and_then(|name| self.vpns.get_mut(name)) {
-            vpn.outside.insert(after.id.clone());
+        for name in identity.vpns().filter(|_| is_outside) {
+            if let Some(vpn) = self.vpns.get_mut(name) {
+                vpn.outside.insert(after.id.clone());
+            }
         }
     }
 
@@ -108,10 +115,11 @@ impl Model {
                 work.touched.elans.insert(identity.elan.clone());
             }
         }
-        let Some(name) = &identity.vpn else { return };
-        self.enter_vpn(name, allocator, work);
-        if let Some(vpn) = self.vpns.get_mut(name) {
-            vpn.interfaces.insert(interface.id.clone());
+        for name in identity.vpns() {
+            self.enter_vpn(name, allocator, work);
+            if let Some(vpn) = self.vpns.get_mut(name) {
+                vpn.interfaces.insert(interface.id.clone());
+            }
         }
     }
 
@@ -150,12 +158,12 @@ impl Model {
             }
             self.quit_elan(&old.elan, work);
         }
-        if new.is_none_or(|new| new.vpn != old.vpn)
-            && let Some(name) = &old.vpn
-            && let Some(vpn) = self.vpns.get_mut(name)
-        {
-            vpn.interfaces.remove(&before.id);
-            self.quit_vpn(name, work);
+        let stays = |name: &Text| new.is_some_and(|new| new.vpns().any(|vpn| vpn == name));
+        for name in old.vpns().filter(|name| !stays(name)) {
+            if let Some(vpn) = self.vpns.get_mut(name) {
+                vpn.interfaces.remove(&before.id);
+                self.quit_vpn(name, work);
+            }
         }
     }
 
@@ -176,9 +184,8 @@ impl Model {
             }
             work.touched.chunks.insert(chunk);
         }
-        if let Some(name) = &identity.vpn
-            && let Some(vpn) = self.vpns.get_mut(name)
-        {
+        for name in identity.vpns() {
+            let Some(vpn) = self.vpns.get_mut(name) else { continue };
             let members = vpn.members.entry(dpid).or_default();
             *members += 1;
             if *members == 1 {
@@ -212,10 +219,9 @@ impl Model {
                 remove_from(&mut self.elans_on, &dpid, &identity.elan);
             }
         }
-        if let Some(name) = &identity.vpn
-            && let Some(vpn) = self.vpns.get_mut(name)
-            && let Some(members) = vpn.members.get_mut(&dpid)
-        {
+        for name in identity.vpns() {
+            let Some(vpn) = self.vpns.get_mut(name) else { continue };
+            let Some(members) = vpn.members.get_mut(&dpid) else { continue };
             *members -= 1;
             if *members == 0 {
                 vpn.members.remove(&dpid);

@@ -17,6 +17,8 @@ use crate::schema::{Fields, IdentityId, Schema, SchemaId, Text, Value};
 /// `adjacency_type`. Source: odl-l3vpn.
 const PRIMARY_ADJACENCY: i32 = 0;
 const EXTRA_ROUTE: i32 = 2;
+/// `associated-subnet-type`. Source: l3vpn.
+const V6_INTERNET_VPN: i32 = 2;
 /// `vrfRTType`. Source: l3vpn.
 const EXPORT: i32 = 0;
 const IMPORT: i32 = 1;
@@ -40,6 +42,7 @@ pub struct NetvirtNames {
     pub vpn_interfaces: SchemaId,
     pub vpn_interface: SchemaId,
     vpn_instance_names: SchemaId,
+    associated_subnet_type: SchemaId,
     adjacency: SchemaId,
     adjacency_type: SchemaId,
     mac_address: SchemaId,
@@ -102,6 +105,7 @@ impl NetvirtNames {
             vpn_interfaces: id("/l3vpn:vpn-interfaces"),
             vpn_interface: vpn(""),
             vpn_instance_names: vpn("/vpn-instance-names"),
+            associated_subnet_type: vpn("/vpn-instance-names/associated-subnet-type"),
             adjacency: adjacency(""),
             adjacency_type: adjacency("/adjacency_type"),
             mac_address: adjacency("/mac_address"),
@@ -159,8 +163,16 @@ impl NetvirtNames {
             }
         }
         if let Some(vpn) = &vpn {
-            row.vpns = entries(vpn, self.vpn_instance_names).map(|(name, _)| name).collect();
+            for (name, entry) in entries(vpn, self.vpn_instance_names) {
+                let kind = entry.leaf(self.associated_subnet_type);
+                let is_internet = kind == Some(&Value::Enum(V6_INTERNET_VPN));
+                if is_internet { &mut row.internet } else { &mut row.vpns }.push(name);
+            }
+            if row.vpns.is_empty() {
+                row.vpns = std::mem::take(&mut row.internet);
+            }
             row.vpns.sort();
+            row.internet.sort();
             for (text, entry) in entries(vpn, self.adjacency) {
                 self.adjacency(&text, entry, &mut row);
             }

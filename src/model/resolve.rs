@@ -182,6 +182,8 @@ impl Model {
             // Without a VPN it is switched and not routed: the address tells nobody but its ELAN.
             if let Some(vpn) = &vpn {
                 claims.push((Claim::Address(vpn.clone(), ip), strength));
+                let internet = wanted.internet.iter().filter(|_| ip.is_ipv6());
+                claims.extend(internet.map(|vpn| (Claim::Address(vpn.clone(), ip), strength)));
             }
             let routed = vpn.is_some();
             let given = router.map(|address| Gateway { address, source: GatewaySource::Adjacency });
@@ -200,7 +202,8 @@ impl Model {
             self.draft_routes(&mut interface, &mut claims, vpn, wanted);
         }
         let segment = wanted.segment.clone();
-        interface.identity = Some(Identity { name, elan, vpn, segment, lport });
+        let internet = wanted.internet.clone();
+        interface.identity = Some(Identity { name, elan, vpn, internet, segment, lport });
         Draft { interface, claims }
     }
 

@@ -41,6 +41,12 @@ impl Interface {
         own.chain(self.routes.iter().map(|route| route.prefix))
     }
 
+    /// The Internet VPN that a destination is in, too: an IPv6 address of its own.
+    pub fn internet_of(&self, destination: IpNetwork) -> Option<&Text> {
+        let is_own = || is_host(destination) && self.has(destination.ip());
+        self.identity.as_ref()?.internet.as_ref().filter(|_| destination.is_ipv6() && is_own())
+    }
+
     /// Whether it has this address.
     fn has(&self, address: IpAddr) -> bool {
         self.addresses.iter().any(|own| own.ip == address)

@@ -136,6 +136,8 @@ pub struct HandMade {
     pub elan: Option<Text>,
     /// `vpn-instance-names`, or the older leaf `vpn-instance-name`.
     pub vpns: Vec<Text>,
+    /// Those of them that are said to be the Internet VPN of its IPv6 addresses, where there is another.
+    pub internet: Vec<Text>,
     /// Of the only static MAC entry, else of the first primary adjacency that has one.
     pub mac: Option<MacAddr>,
     pub addresses: Vec<WantedAddress>,

@@ -16,6 +16,8 @@ pub(super) struct Wanted {
     pub name: Result<Text, Vec<Reason>>,
     pub elan: Option<Text>,
     pub vpn: Option<Text>,
+    /// The Internet VPN of its IPv6 addresses.
+    pub internet: Option<Text>,
     /// The node it belongs to, where that is said.
     pub host: Option<IpAddr>,
     pub mac: Option<MacAddr>,
@@ -41,6 +43,7 @@ impl Wanted {
             name: full_name(pod, row),
             elan: elan(),
             vpn: pod.namespace.clone(),
+            internet: None,
             host: pod.host,
             mac: pod.mac.filter(|_| primary),
             bad_mac: pod.bad_mac.clone().filter(|_| primary),
@@ -65,12 +68,14 @@ impl Wanted {
         if row.is_disabled {
             pending.push(Reason::Disabled);
         }
-        let several = (row.vpns.len() > 1).then_some(Reason::SeveralVpns).into_iter();
+        let several =
+            (row.vpns.len() > 1 || row.internet.len() > 1).then_some(Reason::SeveralVpns).into_iter();
         let bad = row.bad_adjacencies.iter().cloned().map(Reason::BadAdjacency);
         Wanted {
             name: if pending.is_empty() { Ok(row.name.clone()) } else { Err(pending) },
             elan: row.elan.clone(),
             vpn: row.vpns.first().cloned(),
+            internet: row.internet.first().cloned(),
             host: None,
             mac: row.mac,
             bad_mac: None,
@@ -91,6 +96,12 @@ impl Wanted {
         if let Some(vpn) = &self.vpn {
             let addresses = self.addresses.iter().filter(|address| usable(address.ip));
             claims.extend(addresses.map(|address| own(Claim::Address(vpn.clone(), address.ip))));
+            let addresses =
+                self.addresses.iter().filter(|address| usable(address.ip) && address.ip.is_ipv6());
+            let beside = self.internet.iter().cloned();
+            claims.extend(beside.flat_map(|internet| {
+                addresses.clone().map(move |address| own(Claim::Address(internet.clone(), address.ip)))
+            }));
             let routes = self.routes.iter();
             claims.extend(routes.map(|route| (Claim::destination(vpn, route.prefix), Strength::Route)));
         }

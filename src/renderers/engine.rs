@@ -156,6 +156,11 @@ impl datastore::Engine for Engine {
             tag: if fault.in_use { "in-use" } else { "invalid-value" },
             message: fault.message,
         })?;
+        self.workshop.model.check_vpns(&rows).map_err(|fault| Refusal {
+            path: self.reader.path(&fault.claimer),
+            tag: "invalid-value",
+            message: fault.message,
+        })?;
         self.workshop.model.check(&rows).map_err(|conflict| Refusal {
             path: self.reader.path(&conflict.claimer),
             tag: "in-use",

@@ -321,3 +321,96 @@ fn what_was_written_by_hand_goes_without_a_trace() {
     assert_eq!(mini.snapshot.config.derived, derived.config.derived);
     assert_eq!(mini.snapshot.operational.derived, derived.operational.derived);
 }
+
+/// c1 in corp, and for IPv6 in the Internet VPN inet, too; c2 in corp alone; x1 in inet.
+fn with_internet() -> Mini {
+    let mut mini = world();
+    for (lan, vni) in [("lan", 5001), ("lan-inet", 5002)] {
+        put_elan(&mut mini, lan, vni);
+    }
+    put_vpn(&mut mini, "corp", "7:1", "", "");
+    put_vpn(&mut mini, "inet", "7:2", "", "");
+    for (name, port, lan, vpns, last) in [
+        ("c1", "tap1-1", "lan", INTERNET, 11),
+        ("c2", "tap2-1", "lan", r#"{"vpn-name":"corp"}"#, 12),
+        ("x1", "tap1-2", "lan-inet", r#"{"vpn-name":"inet"}"#, 13),
+    ] {
+        put_interface(&mut mini, name, port, lan, "", "");
+        put_routed(&mut mini, name, vpns, last).unwrap();
+    }
+    mini
+}
+
+const INTERNET: &str = r#"{"vpn-name":"corp","associated-subnet-type":"V4AndV6Subnets"},{"vpn-name":"inet","associated-subnet-type":"V6InternetVPN"}"#;
+
+fn put_routed(mini: &mut Mini, name: &str, vpns: &str, last: u8) -> Result<(), crate::datastore::Refusal> {
+    let adjacency =
+        |address: &str| format!(r#"{{"ip_address":"{address}","adjacency_type":"primary-adjacency"}}"#);
+    let all = [adjacency(&format!("10.0.0.{last}/32")), adjacency(&format!("fd00:1::{last}/128"))].join(",");
+    let body = format!(
+        r#"{{"l3vpn:vpn-interface":[{{"name":"{name}","vpn-instance-names":[{vpns}],"odl-l3vpn:adjacency":[{all}]}}]}}"#
+    );
+    mini.put(Config, &format!("l3vpn:vpn-interfaces/vpn-interface={name}"), &body)
+}
+
+#[test]
+fn an_internet_vpn_takes_ipv6_that_no_route_leads_to() {
+    let Some(ovs) = Ovs::start() else { return };
+    let mut mini = with_internet();
+    for switch in [1, 2] {
+        ovs.bridge(&format!("br{switch}"), &tables(&mini, switch));
+    }
+    let ids: Vec<u32> =
+        ["corp", "inet"].map(|vpn| mini.engine.model().vpn(vpn).unwrap().id.unwrap().0).into();
+    let gateway = |vpn: usize| {
+        format!("02:c0:e5:{:02x}:{:02x}:{:02x}", ids[vpn] >> 16, ids[vpn] >> 8 & 255, ids[vpn] & 255)
+    };
+    let trace = |bridge: &str, port: u32, mac: &str, vpn: usize, rest: &str| {
+        let packet = format!("in_port={port},eth_src={mac},eth_dst={},{rest},nw_ttl=64", gateway(vpn));
+        ovs.control().ask("ofproto/trace", &[bridge, &packet])
+    };
+    let six = |from: &str, to: &str| format!("udp6,ipv6_src={from},ipv6_dst={to},udp_src=1,udp_dst=2");
+    let (c1, c2, x1) = ("0a:00:00:00:01:11", "0a:00:00:00:01:12", "0a:00:00:00:02:11");
+    let text = trace("br1", 11, c1, 0, &six("fd00:1::11", "fd00:1::13"));
+    assert!(text.contains("192.168.56.12->tun_dst"), "{text}");
+    let text = trace("br2", 11, x1, 1, &six("fd00:1::13", "fd00:1::11"));
+    assert!(text.contains("192.168.56.11->tun_dst"), "{text}");
+    // IPv4 does not, and others of corp neither; routes of corp come first.
+    let four = "udp,ip_src=10.0.0.11,ip_dst=10.0.0.13,udp_src=1,udp_dst=2";
+    assert!(trace("br1", 11, c1, 0, four).contains("Datapath actions: drop"));
+    assert!(trace("br1", 12, c2, 0, &six("fd00:1::12", "fd00:1::13")).contains("Datapath actions: drop"));
+    assert!(trace("br2", 11, x1, 1, &six("fd00:1::13", "fd00:1::12")).contains("Datapath actions: drop"));
+    assert!(trace("br1", 11, c1, 0, &six("fd00:1::11", "fd00:1::12")).contains("output:12"));
+    let fib = mini.get(Config, "odl-fib:fibEntries/vrfTables=7%3A2");
+    assert!(fib.contains("fd00:1::11/128") && !fib.contains("10.0.0.11/32"), "{fib}");
+    // It ends without a trace.
+    put_routed(&mut mini, "c1", r#"{"vpn-name":"corp"}"#, 11).unwrap();
+    let alone = mini.engine.desired();
+    put_routed(&mut mini, "c1", INTERNET, 11).unwrap();
+    assert!(mini.engine.desired() != alone);
+    put_routed(&mut mini, "c1", r#"{"vpn-name":"corp"}"#, 11).unwrap();
+    assert!(mini.engine.desired() == alone);
+    assert!(!golden::print(&tables(&mini, 1)).contains(&format!("{:#x}", ids[1] << 1)));
+}
+
+#[test]
+fn other_second_vpns_are_refused() {
+    let mut mini = with_internet();
+    let as_internet =
+        |name: &str| format!(r#"{{"vpn-name":"{name}","associated-subnet-type":"V6InternetVPN"}}"#);
+    for vpns in [
+        r#"{"vpn-name":"corp"},{"vpn-name":"inet"}"#.to_owned(),
+        r#"{"vpn-name":"corp","associated-subnet-type":"V4Subnet"},{"vpn-name":"inet","associated-subnet-type":"V6Subnet"}"#
+            .to_owned(),
+        [as_internet("corp"), as_internet("inet")].join(","),
+        [r#"{"vpn-name":"lab"}"#.to_owned(), as_internet("corp"), as_internet("inet")].join(","),
+    ] {
+        let refusal = put_routed(&mut mini, "c2", &vpns, 12).unwrap_err();
+        assert_eq!(refusal.tag, "invalid-value");
+        assert!(refusal.message.contains("V6InternetVPN"), "{}", refusal.message);
+    }
+    // An address that another has in the Internet VPN is refused as anywhere.
+    let taken = put_routed(&mut mini, "c2", INTERNET, 13).unwrap_err();
+    assert!(taken.tag == "in-use" && taken.message.contains("x1"), "{}", taken.message);
+    put_routed(&mut mini, "c2", INTERNET, 12).unwrap();
+}

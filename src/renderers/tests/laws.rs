@@ -192,8 +192,18 @@ fn any_hand_made() -> impl Strategy<Value = Row> {
     let parent =
         prop::option::of((namespace(), self::name()).prop_map(|(ns, name)| format!("veth-{ns}:{name}")));
     let mac_of = prop::option::of(9_u32..13);
-    (name, elan, vpns, parent, addresses(), routes(), mac_of, any::<[bool; 4]>()).prop_map(
-        |(name, elan, vpns, parent, addresses, routes, mac_of, [there, exists, enabled, routed])| {
+    (name, elan, vpns, parent, addresses(), routes(), mac_of, any::<[bool; 5]>()).prop_map(
+        |(
+            name,
+            elan,
+            mut vpns,
+            parent,
+            addresses,
+            routes,
+            mac_of,
+            [there, exists, enabled, routed, second],
+        )| {
+            let internet = if second && vpns.len() > 1 { vpns.split_off(1) } else { Vec::new() };
             let gateway = routed.then(|| "10.0.0.254".parse().unwrap());
             let address = |ip: &IpAddr| WantedAddress { ip: *ip, gateway };
             let row = HandMade {
@@ -203,6 +213,7 @@ fn any_hand_made() -> impl Strategy<Value = Row> {
                 parent: parent.map(Into::into),
                 elan: elan.map(Into::into),
                 vpns: vpns.into_iter().map(Into::into).collect(),
+                internet: internet.into_iter().map(Into::into).collect(),
                 mac: mac_of.map(|ofport| mac(9, ofport)),
                 addresses: addresses.iter().map(address).collect(),
                 routes,

@@ -13,7 +13,7 @@ use crate::pipeline::actions::{
 };
 use crate::pipeline::matches::{
     arp, eth_dst, icmp_echo_request, icmpv6_echo_request, ip_host, ip_prefix, ip_ttl, ipv4, ipv6,
-    ipv6_of_the_link, service_way, split_horizon, vpn_id,
+    ipv6_of_the_link, lport, service_way, split_horizon, vpn_id,
 };
 use crate::pipeline::{
     Action, EGRESS_DISPATCHER, FIB, Flow, L3_GATEWAY_MAC, LPORT_DISPATCHER, Metadata, Owner, SERVICE_FIB,
@@ -26,6 +26,8 @@ const ARP: u16 = 100;
 pub(super) const OUTSIDE: u16 = 8;
 /// The same of a pod with an address there: beats [`OUTSIDE`].
 pub(super) const OWN_OUTSIDE: u16 = 9;
+/// What no route of an interface's VPN leads to, where it has an Internet VPN: below every route, too.
+const INTERNET: u16 = 9;
 /// What came out of a switch and back into it by the node: beats every route.
 pub(super) const HAIRPIN: u16 = 80;
 pub(super) const HAIRPIN_V6: u16 = 144;
@@ -145,6 +147,16 @@ fn echo_from(vpn: VpnId, address: IpAddr, from_tunnel: bool, onwards: Vec<Action
         IpAddr::V6(_) => draft.priority(ECHO_V6).matching(icmpv6_echo_request()).then(answer_echo_v6()),
     };
     draft.then(onwards).owned_by(owner)
+}
+
+/// IPv6 that no route leads to goes on in the interface's Internet VPN.
+pub(super) fn to_internet(vpn: VpnId, from: LportTag, internet: VpnId, owner: &Owned) -> Flow {
+    Flow::table(FIB)
+        .priority(INTERNET)
+        .matching([vpn_id(vpn), lport(from), split_horizon(false), ipv6()])
+        .then(load_metadata(Metadata::new().vpn(internet)))
+        .then([resubmit(FIB)])
+        .owned_by(owner)
 }
 
 /// Neither what is link-local nor what is for a group leaves its link.

@@ -5,6 +5,7 @@
 //!                                 ├ prefix behind a pod (extra route): the same, to its port, or to one of several by a group
 //!                                 ├ prefix of a switch: TTL, the VPN's own VNI, tunnel ─► 36 ─► 21 there
 //!                                 ├ pod elsewhere that no prefix covers: the same, by its address
+//!                                 ├ IPv6 that no route leads to, of an interface with an Internet VPN: 21 in that VPN
 //!                                 ├ gateway address: echo answered
 //!                                 └ the node of this switch: MACs, its own port (and from there, in a VPN of its own, to any pod here)
 //! ```
@@ -43,9 +44,14 @@ impl Vpns {
         let (Some(name), Some(vpn)) = (&identity.vpn, model.vpn_of(identity)) else { return };
         let here = attachment.dpid;
         let owner = Owner::new(&identity.name);
+        let internet = identity.internet.as_ref().and_then(|name| model.vpn(name));
+        if let (Some(from), Some(internet)) = (vpn.id, internet.and_then(|internet| internet.id)) {
+            out.flow(here, flows::to_internet(from, lport, internet, &owner));
+        }
         let importers = model.importers(name);
         for destination in interface.destinations() {
-            let carriers = model.carriers(name, destination);
+            let carriers =
+                if interface.routes.is_empty() { Vec::new() } else { model.carriers(name, destination) };
             if let ([first, _, ..], Some(number)) = (&carriers[..], model.route_number(name, destination)) {
                 if first.id == *id {
                     spread::route((name, vpn), (destination, number), &carriers, model, out);
@@ -54,7 +60,10 @@ impl Vpns {
             }
             let importing = importers.iter().filter(|importer| model.sees(importer, name, destination));
             let importing = importing.filter_map(|importer| model.vpn(importer)).map(|vpn| (vpn, false));
-            for (seen_in, by_prefix) in importing.chain([(vpn, model.is_all_covered(here, destination))]) {
+            let by_prefix = model.is_all_covered(here, destination);
+            let internet = interface.internet_of(destination).and_then(|name| model.vpn(name));
+            let own = [Some(vpn), internet].into_iter().flatten().map(|vpn| (vpn, by_prefix));
+            for (seen_in, by_prefix) in importing.chain(own) {
                 let (Some(id), Some(gateway)) = (seen_in.id, seen_in.gateway_mac()) else { continue };
                 if seen_in.members.contains_key(&here) {
                     let route = flows::route_local(id, destination, gateway, attachment.mac, lport, &owner);

@@ -109,13 +109,17 @@ impl Routes {
         let behind = interface.routes.iter().map(|route| (route.prefix, &route.text, &self.behind));
         for (destination, text, origin) in own.chain(behind) {
             // What several carry is told of once.
-            let carriers = model.carriers(name, destination);
+            let carriers =
+                if interface.routes.is_empty() { Vec::new() } else { model.carriers(name, destination) };
             let attachments: Vec<&Attachment> = match &carriers[..] {
                 [first, _, ..] if first.id != interface.id => continue,
                 [_, _, ..] => carriers.iter().filter_map(|carrier| carrier.attachment.as_ref()).collect(),
                 _ => vec![attachment],
             };
-            self.route((text, origin), vpn, vpn, &attachments, model, out);
+            let internet = interface.internet_of(destination).and_then(|name| model.vpn(name));
+            for seen_in in [Some(vpn), internet].into_iter().flatten() {
+                self.route((text, origin), seen_in, vpn, &attachments, model, out);
+            }
             for importer in importers.iter().filter(|importer| model.sees(importer, name, destination)) {
                 if let Some(importer) = model.vpn(importer) {
                     self.route((text, origin), importer, vpn, &attachments, model, out);
