@@ -221,10 +221,13 @@ class NorthSouth:
 
     @keyword
     def answer_with_name(self, pod, address, port=7000):
-        """Whatever is sent to the address at the pod is answered with the pod's name."""
+        """Who connects to the address at the pod is told the pod's name."""
         code = (
-            "import socket;s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM);"
-            f"s.bind(('{address}',{port}))\nwhile True: s.sendto(b'{pod}',s.recvfrom(99)[1])"
+            f"import socket;s=socket.create_server(('{address}',{port}),backlog=200)\n"
+            f"while True:\n c=s.accept()[0];c.settimeout(2);c.sendall(b'{pod}')\n"
+            " try: c.recv(1)\n"
+            " except OSError: pass\n"
+            " c.close()"
         )
         namespace = self.coeus.pods[pod].namespace
         self.answerers = getattr(self, "answerers", [])
@@ -239,16 +242,17 @@ class NorthSouth:
 
     @keyword
     def who_answers(self, pod, address, port=7000, connections=96):
-        """Asks from as many ports; who answered, by port."""
+        """Connects from as many ports; who answered, by port. The connections are reset, so that the ports are free again."""
         code = (
-            "import socket\n"
+            "import socket,struct\n"
             f"for port in range(20000,20000+{connections}):\n"
-            " s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM);s.bind(('',port));s.settimeout(1)\n"
-            f" s.sendto(b'?',('{address}',{port}))\n"
-            " try: print(port,s.recvfrom(99)[0].decode())\n"
-            " except TimeoutError: print(port,'nobody')"
+            " s=socket.socket();s.setsockopt(socket.SOL_SOCKET,socket.SO_REUSEADDR,1);s.bind(('',port));s.settimeout(2)\n"
+            " s.setsockopt(socket.SOL_SOCKET,socket.SO_LINGER,struct.pack('ii',1,0))\n"
+            f" try: s.connect(('{address}',{port}));print(port,s.recv(99).decode())\n"
+            " except OSError: print(port,'nobody')\n"
+            " s.close()"
         )
-        out = self.coeus.pods[pod].inside("python3", "-c", code, timeout=int(connections) + 30)
+        out = self.coeus.pods[pod].inside("python3", "-c", code, timeout=2 * int(connections) + 30)
         logger.info(out)
         return dict(line.split() for line in out.splitlines())
 
