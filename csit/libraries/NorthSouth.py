@@ -1,5 +1,8 @@
 """Robot keywords for what lies between pods and everything else: the node, and what is behind an interface."""
 
+import subprocess
+import time
+
 from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
