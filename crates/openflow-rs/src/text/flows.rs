@@ -42,7 +42,8 @@ impl fmt::Display for FlowStats {
 impl fmt::Display for Bucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("bucket=")?;
-        if self.weight != 0 {
+        // A weight of one is left out, as `ovs-ofctl` does.
+        if self.weight > 1 {
             write!(f, "weight:{},", self.weight)?;
         }
         write!(f, "actions={}", super::actions::Actions(&self.actions))
