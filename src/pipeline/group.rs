@@ -80,6 +80,7 @@ pub mod service_groups {
     const FIRST: u32 = 0x2000_0000;
     const HERE: u32 = 0x0800_0000;
     const SESSIONS: u32 = 0x0400_0000;
+    const PART: u32 = 21;
 
     /// `number` is from the pool of service ports.
     pub fn of_port(number: u32, ipv6: bool) -> u32 {
@@ -94,6 +95,11 @@ pub mod service_groups {
     /// Beside one of these, the group that tells endpoints by number.
     pub fn of_sessions(id: u32) -> u32 {
         SESSIONS | id
+    }
+
+    /// Below one of these, a group of some of its endpoints.
+    pub fn part(id: u32, number: u32) -> u32 {
+        id | (number + 1) << PART
     }
 
     /// Whether an id is one of these, whoever made the group.
@@ -156,6 +162,12 @@ impl Group {
         buckets.iter().flat_map(|bucket| &bucket.actions).filter_map(nat).filter_map(target).collect()
     }
 
+    /// The groups that buckets lead to.
+    pub fn named_by(buckets: &[Bucket]) -> impl Iterator<Item = u32> + '_ {
+        let named = |action: &Action| if let Action::Group(id) = action { Some(*id) } else { None };
+        buckets.iter().flat_map(|bucket| &bucket.actions).filter_map(named)
+    }
+
     /// Canonical bytes of the buckets of a group that a switch reported.
     pub fn bucket_bytes(buckets: &[Bucket]) -> Box<[u8]> {
         let mut bytes = BytesMut::new();
@@ -165,9 +177,15 @@ impl Group {
 }
 
 impl GroupDraft {
-    pub fn bucket(mut self, actions: impl IntoIterator<Item = Action>) -> Self {
+    pub fn bucket(self, actions: impl IntoIterator<Item = Action>) -> Self {
+        let weight = if self.kind == GroupType::Select { 100 } else { 0 };
+        self.weighed(weight, actions)
+    }
+
+    /// Of a select group, a bucket with a share of its own.
+    pub fn weighed(mut self, weight: u16, actions: impl IntoIterator<Item = Action>) -> Self {
         let mut bucket = Bucket::new(actions.into_iter().collect());
-        bucket.weight = if self.kind == GroupType::Select { 100 } else { 0 };
+        bucket.weight = weight;
         self.buckets.push(bucket);
         self
     }
@@ -190,14 +208,7 @@ impl GroupDraft {
     }
 
     pub fn owned_by<F: Feature>(self, owner: &Owner<F>) -> Group {
-        let named = |bucket: &Bucket| {
-            bucket
-                .actions
-                .iter()
-                .filter_map(|action| if let Action::Group(id) = action { Some(*id) } else { None })
-                .collect()
-        };
-        let names: Vec<u32> = self.buckets.iter().flat_map(|bucket| -> Vec<u32> { named(bucket) }).collect();
+        let names: Vec<u32> = Group::named_by(&self.buckets).collect();
         Group {
             id: self.id,
             kind: self.kind,

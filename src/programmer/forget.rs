@@ -117,7 +117,12 @@ pub fn by_comparison(desired: &BTreeMap<u32, Arc<Group>>, actual: &Actual) -> Ve
     for (id, (_, buckets)) in &actual.groups {
         let Some(group) = desired.get(id) else { continue };
         let Some(balanced) = &group.balanced else { continue };
-        let held: BTreeSet<_> = Group::targets_of(&decode_buckets(buckets).unwrap_or_default());
+        let buckets = decode_buckets(buckets).unwrap_or_default();
+        let parts = Group::named_by(&buckets).filter_map(|id| actual.groups.get(&id));
+        let mut held: BTreeSet<_> = Group::targets_of(&buckets);
+        for (_, buckets) in parts {
+            held.extend(Group::targets_of(&decode_buckets(buckets).unwrap_or_default()));
+        }
         for target in held.difference(&balanced.targets) {
             let of = |destination: &(IpAddr, u16)| CtFlush {
                 answered_by: Some(*target),
@@ -243,6 +248,13 @@ mod tests {
         let desired = BTreeMap::from([(7, group(&[vip(1)], &[1, 2]))]);
         assert_eq!(by_comparison(&desired, &actual), [flush(vip(1), Some(3))]);
         assert_eq!(by_comparison(&before, &actual), []);
+        // A group of groups holds what those hold.
+        let owner = Owner::<owners::Service>::new("s");
+        let whole = Group::select(7).buckets([[crate::pipeline::actions::group(8)]]).owned_by(&owner);
+        let kind = openflow_rs::GroupType::Select;
+        let of_groups = [(7, (kind, whole.buckets)), (8, (kind, before[&7].buckets.clone()))];
+        let of_groups = Actual { groups: BTreeMap::from(of_groups), ..Actual::default() };
+        assert_eq!(by_comparison(&desired, &of_groups), [flush(vip(1), Some(3))]);
         // Later the same once more, but not to what has come back.
         let now = BTreeMap::from([(7, group(&[vip(1)], &[1, 2]))]);
         assert!(is_wanted(&now, &flush(vip(1), Some(2))) && is_wanted(&now, &flush(vip(1), None)));

@@ -31,9 +31,9 @@ use crate::schema::Text;
 pub const SERVICE_REQUESTS: Vni = Vni(69_998);
 pub const SERVICE_ANSWERS: Vni = Vni(69_999);
 
-/// Endpoints of one port at most: the group that they are the buckets of has to fit into one message of 64 KiB.
-const MOST_V4: usize = 1000;
-const MOST_V6: usize = 800;
+/// Endpoints of one port at most: each of the groups that they are the buckets of has to fit into one message of 64 KiB.
+const MOST_V4: usize = 8000;
+const MOST_V6: usize = 6000;
 
 /// A place where endpoints may be: an address in a VPN.
 type Place = (Text, IpAddr);

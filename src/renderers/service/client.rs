@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::super::Rendered;
 use super::super::zones::CLIENTS;
 use super::flows::{self, Asked, Place};
-use super::refusals_of;
+use super::{parts, refusals_of};
 use crate::model::{Model, Service};
 use crate::net::{Dpid, Transport};
 use crate::pipeline::matches::{ipv4, ipv6};
@@ -168,19 +168,21 @@ impl Port<'_> {
             out.shared_flow(all(), flows::new_session(&door.asked, &self.owner));
             out.shared_flow(all(), flows::choose(&door.asked, by_number, &self.owner));
         }
-        let mut put = |draft: GroupDraft, doors: &[&Door]| {
+        let mut put = |(parts, whole): (Vec<GroupDraft>, GroupDraft), doors: &[&Door]| {
             // Those who ask from outside are in the group of all endpoints, too.
             let doors = doors.iter().filter(|door| door.asked.outside != Some(true));
             let destinations = doors.map(|door| door.asked.destination());
-            let draft = draft.balancing(CLIENTS, self.transport, destinations, endpoints.iter().copied());
-            out.shared_group(all(), draft.owned_by(&self.owner));
+            let targets = endpoints.iter().copied();
+            let whole = whole.balancing(CLIENTS, self.transport, destinations, targets);
+            for draft in parts.into_iter().chain([whole]) {
+                out.shared_group(all(), draft.owned_by(&self.owner));
+            }
         };
         if !others.is_empty() {
-            put(flows::balance(group, endpoints), &others);
+            put(parts::groups(group, flows::translations(endpoints)), &others);
         }
         if !sessions.is_empty() {
-            let numbers = flows::numbered(endpoints).into_keys();
-            put(flows::balance_sessions(by_number, numbers), &sessions);
+            put(parts::groups(by_number, flows::choices(endpoints)), &sessions);
         }
     }
 

@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::recipes::{floating_owner, through_tunnel};
 use super::super::zones::{CLIENTS, ENDPOINTS, HAIRPIN_V4, HAIRPIN_V6, HAIRPINS};
+use super::parts::Bucket;
 use crate::model::{NODE_VPN, Outlet, Remote, SERVICE_ANSWERS, SERVICE_REQUESTS, gateway_mac};
 use crate::net::{LportTag, MacAddr, Transport};
 use crate::pipeline::actions::{
@@ -20,9 +21,9 @@ use crate::pipeline::matches::{
     ip_ttl, ipv4, ipv6, is_from_outside, lport, port_from, port_to, service_way, split_horizon,
 };
 use crate::pipeline::{
-    EGRESS_DISPATCHER, FIB, Flow, Group, GroupDraft, LPORT_DISPATCHER, Metadata, Meter, Owner, SERVICE,
-    SERVICE_AFFINITY, SERVICE_ANSWER, SERVICE_CONNECTION, SERVICE_EGRESS, SERVICE_ENDPOINT, SERVICE_FIB,
-    SERVICE_NODE_PORT, SERVICE_OUTSIDE, ServiceWay, owners,
+    EGRESS_DISPATCHER, FIB, Flow, LPORT_DISPATCHER, Metadata, Meter, Owner, SERVICE, SERVICE_AFFINITY,
+    SERVICE_ANSWER, SERVICE_CONNECTION, SERVICE_EGRESS, SERVICE_ENDPOINT, SERVICE_FIB, SERVICE_NODE_PORT,
+    SERVICE_OUTSIDE, ServiceWay, owners,
 };
 
 /// A pod that has no part in services beats everything.
@@ -217,9 +218,9 @@ pub(super) fn chosen(
 }
 
 /// A choice is made by a group, and told by its number.
-pub(super) fn balance_sessions(id: u32, numbers: impl Iterator<Item = u32>) -> GroupDraft {
-    let bucket = |number: u32| [choose_endpoint(number), resubmit(SERVICE_ENDPOINT)];
-    Group::select(id).buckets(numbers.map(bucket))
+pub(super) fn choices(endpoints: &[(IpAddr, u16)]) -> Vec<Bucket> {
+    let bucket = |(number, endpoint)| (endpoint, vec![choose_endpoint(number), resubmit(SERVICE_ENDPOINT)]);
+    numbered(endpoints).into_iter().map(bucket).collect()
 }
 
 /// A connection that nobody could take: the controller refuses it, as often as the meter lets it.
@@ -250,15 +251,17 @@ pub(super) fn numbered(endpoints: &[(IpAddr, u16)]) -> BTreeMap<u32, (IpAddr, u1
     numbered
 }
 
-fn endpoint_text((address, port): &(IpAddr, u16)) -> String {
+pub(super) fn endpoint_text((address, port): &(IpAddr, u16)) -> String {
     std::net::SocketAddr::new(*address, *port).to_string()
 }
 
 /// A connection gets the endpoint that its addresses and ports hash to, and keeps it.
-pub(super) fn balance(id: u32, endpoints: &[(IpAddr, u16)]) -> GroupDraft {
-    let bucket =
-        |(address, port): &(IpAddr, u16)| [translate_destination(CLIENTS, *address, *port, LPORT_DISPATCHER)];
-    Group::select(id).buckets(endpoints.iter().map(bucket))
+pub(super) fn translations(endpoints: &[(IpAddr, u16)]) -> Vec<Bucket> {
+    let bucket = |endpoint: &(IpAddr, u16)| {
+        let (address, port) = *endpoint;
+        (*endpoint, vec![translate_destination(CLIENTS, address, port, LPORT_DISPATCHER)])
+    };
+    endpoints.iter().map(bucket).collect()
 }
 
 /// What is for an address of a node may be for a node port.

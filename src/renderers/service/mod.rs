@@ -17,6 +17,7 @@
 mod client;
 mod derive;
 mod flows;
+mod parts;
 
 pub use derive::ServiceStates;
 
