@@ -7,12 +7,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
-use imbl::OrdMap;
-
 use super::core::changes;
 use super::past::State;
 use super::{Change, IdChange, Revision, Snapshot};
-use crate::schema::Text;
+use crate::schema::{Map, Text};
 
 /// How much is kept. What breaks either limit goes; the newest revision always stays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +62,7 @@ pub struct Entry {
 }
 
 /// Allocations in force, by pool and key.
-pub(super) type Ids = OrdMap<(Text, Text), u32>;
+pub(super) type Ids = Map<(Text, Text), u32>;
 
 impl Entry {
     /// Both layers; of an earlier life (see [`Entry::is_earlier`]) what was written only. It may have to be made first, as the

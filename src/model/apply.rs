@@ -26,24 +26,24 @@ use super::spans::{Elan, NodePort, Switch, TunnelKind, TunnelPort, Vpn};
 use super::touched::Touched;
 use super::underlay::{GRE_LPORT_KEY, uplink_lport_key};
 use crate::net::{Dpid, ElanTag, LportTag, OfPort, Vni, VpnId};
-use crate::schema::Text;
+use crate::schema::{Map, Text};
 
 /// Everything forwarding depends on, in memory, with indices.
 #[derive(Debug, Default)]
 pub struct Model {
-    pub(super) pods: BTreeMap<Text, Pod>,
+    pub(super) pods: Map<Text, Pod>,
     pub(super) nodes: BTreeMap<Text, K8sNode>,
     pub(super) networks: BTreeMap<Text, Network>,
     pub(super) leases: BTreeMap<Text, Lease>,
     pub(super) bridges: BTreeMap<Text, Bridge>,
-    pub(super) ports: BTreeMap<PortId, Port>,
+    pub(super) ports: Map<PortId, Port>,
     pub(super) hand_made: BTreeMap<Text, HandMade>,
     pub(super) elan_instances: BTreeMap<Text, ElanInstance>,
     pub(super) vpn_instances: BTreeMap<Text, VpnInstance>,
 
     pub(super) nodes_by_address: BTreeMap<IpAddr, BTreeSet<Text>>,
-    pub(super) ports_by_iface: BTreeMap<Text, Members<PortId>>,
-    pub(super) ports_by_number: BTreeMap<(Text, OfPort), Members<Text>>,
+    pub(super) ports_by_iface: Map<Text, Members<PortId>>,
+    pub(super) ports_by_number: Map<(Text, OfPort), Members<Text>>,
     /// Interfaces written by hand, by the parent that they name.
     pub(super) hand_made_on: BTreeMap<Text, BTreeSet<Text>>,
     /// Interfaces written by hand, by the prefixes that they ask to be routed to them.
@@ -63,7 +63,7 @@ pub struct Model {
     pub(super) bridges_by_dpid: BTreeMap<Dpid, BTreeSet<Text>>,
     pub(super) interfaces_by_network_id: BTreeMap<Text, BTreeSet<InterfaceId>>,
 
-    pub(super) interfaces: BTreeMap<InterfaceId, Box<Entry>>,
+    pub(super) interfaces: Map<InterfaceId, Box<Entry>>,
     pub(super) claims: Claims,
     pub(super) elans: BTreeMap<Text, Elan>,
     pub(super) vpns: BTreeMap<Text, Vpn>,
@@ -90,7 +90,7 @@ pub struct Model {
 }
 
 /// An interface with what it claims, so that its claims can be taken back.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub interface: Interface,
     pub network_id: Option<Text>,
@@ -141,7 +141,7 @@ impl Model {
     fn put(&mut self, row: Row, allocator: &mut dyn Allocator, work: &mut Work) {
         match row {
             Row::Pod(uid, row) => {
-                let before = replace(&mut self.pods, &uid, row);
+                let before = exchange(&mut self.pods, &uid, row);
                 for pod in [before.as_ref(), self.pods.get(&uid)].into_iter().flatten() {
                     let id = |uid: &Text| InterfaceId { pod: pod.uid.clone(), uid: uid.clone() };
                     work.dirty.extend(pod.interfaces.iter().map(|interface| id(&interface.uid)));
@@ -225,7 +225,7 @@ impl Model {
     }
 
     fn put_port(&mut self, id: &PortId, row: Option<Port>, work: &mut Work) {
-        let before = replace(&mut self.ports, id, row);
+        let before = exchange(&mut self.ports, id, row);
         let after = self.ports.get(id);
         if before.as_ref() == after {
             return;
@@ -234,7 +234,7 @@ impl Model {
             let Some(port) = port else { continue };
             let number = (id.node_id.clone(), port.ofport);
             if comes {
-                self.ports_by_number.entry(number.clone()).or_default().insert(id.name.clone());
+                insert_member(&mut self.ports_by_number, &number, id.name.clone());
             } else {
                 remove_member(&mut self.ports_by_number, &number, &id.name);
             }
@@ -258,7 +258,7 @@ impl Model {
             self.mark_name(name, work);
         }
         if let Some(name) = &is {
-            self.ports_by_iface.entry(name.clone()).or_default().insert(id.clone());
+            insert_member(&mut self.ports_by_iface, name, id.clone());
             self.mark_name(name, work);
         }
     }
@@ -506,8 +506,36 @@ pub(super) fn replace<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, key: &K, valu
     }
 }
 
+/// The same where there are many.
+fn exchange<K: Ord + Clone, V: Clone>(map: &mut Map<K, V>, key: &K, value: Option<V>) -> Option<V> {
+    match value {
+        Some(value) => map.insert(key.clone(), value),
+        None => map.remove(key),
+    }
+}
+
+/// Puts a member into a set of a map of sets.
+pub(super) fn insert_member<K: Ord + Clone, V: Ord + Clone>(
+    map: &mut Map<K, Members<V>>,
+    key: &K,
+    member: V,
+) {
+    match map.get_mut(key) {
+        Some(set) => set.insert(member),
+        None => {
+            let mut set = Members::default();
+            set.insert(member);
+            map.insert(key.clone(), set);
+        }
+    }
+}
+
 /// Takes a member out of a set of a map of sets; an empty set goes.
-fn remove_member<K: Ord, V: Ord>(map: &mut BTreeMap<K, Members<V>>, key: &K, member: &V) {
+pub(super) fn remove_member<K: Ord + Clone, V: Ord + Clone>(
+    map: &mut Map<K, Members<V>>,
+    key: &K,
+    member: &V,
+) {
     let Some(set) = map.get_mut(key) else { return };
     set.remove(member);
     if set.is_empty() {

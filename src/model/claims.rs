@@ -12,7 +12,7 @@ use ipnetwork::IpNetwork;
 use super::interface::InterfaceId;
 use super::netvirt::is_host;
 use crate::net::{Dpid, MacAddr};
-use crate::schema::Text;
+use crate::schema::{Map, Text};
 
 /// A thing that only one interface may have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,7 +60,7 @@ pub struct Claimant {
 /// All claims. Most things are claimed once.
 #[derive(Debug, Default)]
 pub struct Claims {
-    first: BTreeMap<Claim, Claimant>,
+    first: Map<Claim, Claimant>,
     /// Claimants beyond the first.
     others: BTreeMap<Claim, BTreeSet<Claimant>>,
 }

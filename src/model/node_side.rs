@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::apply::{Model, Work, remove_from};
+use super::apply::{Model, Work, insert_member, remove_from, remove_member};
 use super::claims::Claim;
 use super::interface::{Interface, InterfaceId};
 use super::members::Members;
@@ -14,7 +14,7 @@ use super::rows::usable;
 use super::spans::NodePort;
 use super::status::Reason;
 use crate::net::{Dpid, LportTag, VpnId};
-use crate::schema::Text;
+use crate::schema::{Map, Text};
 
 /// The VPN that nodes send into: every pod of the node is in it. No pool gives out its id.
 pub const NODE_VPN: VpnId = VpnId(1);
@@ -28,7 +28,7 @@ pub(super) struct NodeSide {
     addresses: BTreeMap<Dpid, BTreeSet<IpAddr>>,
     switches: BTreeMap<IpAddr, BTreeSet<Dpid>>,
     /// Attached interfaces of VPNs by switch and address.
-    pods: BTreeMap<(Dpid, IpAddr), Members<InterfaceId>>,
+    pods: Map<(Dpid, IpAddr), Members<InterfaceId>>,
 }
 
 impl NodeSide {
@@ -118,20 +118,18 @@ impl Model {
         }
         let mut moved = Vec::new();
         for place in was.symmetric_difference(&is) {
-            let members = self.node_side.pods.entry(*place).or_default();
-            let first = members.first().cloned();
+            let pods = &mut self.node_side.pods;
+            let first = pods.get(place).and_then(Members::first).cloned();
             if is.contains(place) {
-                members.insert(after.id.clone());
+                insert_member(pods, place, after.id.clone());
             } else {
-                members.remove(&after.id);
+                remove_member(pods, place, &after.id);
             }
-            if members.first() != first.as_ref() {
-                let all: Vec<InterfaceId> = members.iter().cloned().chain(first).collect();
+            let members = pods.get(place).into_iter().flat_map(Members::iter);
+            if members.clone().next() != first.as_ref() {
+                let all: Vec<InterfaceId> = members.cloned().chain(first).collect();
                 work.touched.interfaces.extend(all.iter().cloned());
                 moved.push((place.1, all));
-            }
-            if members.is_empty() {
-                self.node_side.pods.remove(place);
             }
         }
         for (address, ids) in moved {

@@ -435,6 +435,7 @@ fn pod(names: &Names, uid: &Text, fields: &Fields) -> Pod {
             .and_then(|id| u32::try_from(id).ok()),
     });
     let mut interfaces: Vec<_> = interfaces.collect();
+    interfaces.shrink_to_fit();
     interfaces.sort_by(|a, b| a.uid.cmp(&b.uid));
     Pod {
         uid: uid.clone(),
@@ -443,7 +444,7 @@ fn pod(names: &Names, uid: &Text, fields: &Fields) -> Pod {
         host: ip(fields, names.host_ip_address),
         bad_mac: mac_text.filter(|_| mac.is_none()),
         mac,
-        interfaces: interfaces.into(),
+        interfaces,
         labels,
         ports,
     }

@@ -31,7 +31,7 @@ pub struct Pod {
     /// `port-mac-address` as written, where it is no address.
     pub bad_mac: Option<Text>,
     /// Sorted by uid.
-    pub interfaces: Box<[PodInterface]>,
+    pub interfaces: Vec<PodInterface>,
     /// `coeus-policy:label`.
     pub labels: Labels,
     /// `coeus-policy:named-port`.

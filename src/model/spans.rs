@@ -6,7 +6,7 @@ use super::ids::FIRST_VPN_ID;
 use super::interface::InterfaceId;
 use super::underlay::Segment;
 use crate::net::{Dpid, ElanTag, LportTag, MacAddr, OfPort, UnderlayMtu, Vni, VpnId};
-use crate::schema::Text;
+use crate::schema::{Map, Text};
 
 /// Interfaces whose lport tags share all but these bits share a broadcast chunk: at most 64 buckets.
 pub const CHUNK_BITS: u32 = 6;
@@ -20,7 +20,7 @@ pub struct Elan {
     /// Absent only while the pool of VNIs is used up.
     pub vni: Option<Vni>,
     /// With what each asks for; the first one decides.
-    pub interfaces: BTreeMap<InterfaceId, Segment>,
+    pub interfaces: Map<InterfaceId, Segment>,
     /// What was written by hand to carry it.
     pub written: Option<Segment>,
     /// Attached interfaces by switch and logical port tag.

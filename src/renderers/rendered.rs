@@ -27,7 +27,7 @@ pub struct Rendered {
 }
 
 /// What a key rendered last. Kept for every key, hence small: flows are in sheaves.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Output {
     pub sheaves: SmallVec<[Arc<Sheaf>; 1]>,
     /// All but flows.

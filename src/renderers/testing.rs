@@ -219,7 +219,7 @@ pub fn pod(name: &str, namespace: &str, node: u64, address: Option<&str>) -> Row
         host: Some(IpAddr::V4(host(node))),
         mac: None,
         bad_mac: None,
-        interfaces: [interface].into(),
+        interfaces: vec![interface],
         labels: Labels::new(),
         ports: Box::default(),
     };

@@ -18,7 +18,7 @@ use super::rendered::{Item, Output, Rendered, tables};
 use crate::model::{Allocator, Model, Row};
 use crate::net::Dpid;
 use crate::pipeline::SwitchTables;
-use crate::schema::Schema;
+use crate::schema::{Map, Schema};
 
 /// Keys of one commit that are worth a second thread.
 const MANY: usize = 512;
@@ -30,7 +30,7 @@ type Fresh = (Output, Option<Dated>);
 pub(super) struct Workshop {
     pub model: Model,
     renderers: Vec<Box<dyn Renderer>>,
-    outputs: HashMap<Key, Output>,
+    outputs: Map<Key, Output>,
     places: Arc<Places>,
     /// While planning: what the keys that changed rendered before.
     kept: Option<HashMap<Key, Option<Output>>>,
@@ -39,13 +39,13 @@ pub(super) struct Workshop {
 impl Workshop {
     pub fn new(schema: &'static Schema, renderers: Vec<Box<dyn Renderer>>) -> Workshop {
         let places = Arc::new(Places::new(schema));
-        Workshop { model: Model::default(), renderers, outputs: HashMap::new(), places, kept: None }
+        Workshop { model: Model::default(), renderers, outputs: Map::new(), places, kept: None }
     }
 
     /// Forgets everything but the renderers.
     pub fn clear(&mut self) {
         self.model = Model::default();
-        self.outputs.clear();
+        self.outputs = Map::new();
     }
 
     /// Everything that is rendered now.

@@ -1,18 +1,17 @@
 //! Instance data: immutable trees that share what did not change.
 //!
-//! Small things are sorted arrays behind an `Arc`; only long lists are persistent maps, because a map node costs
-//! more than a kilobyte however little is in it.
+//! Small things are sorted arrays behind an `Arc`; only long lists are persistent maps.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use imbl::OrdMap;
 use smallvec::SmallVec;
 
 use super::children::Children;
 use super::ir::SchemaId;
+use super::map::Map;
 use super::value::{Text, Value};
 use super::values::Values;
 
@@ -20,11 +19,12 @@ use super::values::Values;
 #[derive(Clone)]
 pub struct Key(KeyValues);
 
-/// Most keys are one value. The form follows from the number.
+/// Most keys are one value, most others two. The form follows from the number.
 #[derive(Clone)]
 enum KeyValues {
     One(Value),
-    Others(Arc<SmallVec<[Value; 2]>>),
+    Two(Arc<[Value; 2]>),
+    Others(Arc<Vec<Value>>),
 }
 
 /// One data node. A list entry that stands alone is a `Container` of its fields, a leaf-list entry a `Leaf`.
@@ -59,7 +59,7 @@ pub enum Entries {
     /// Few entries: sorted by key (system-ordered).
     Few(Few),
     /// Many entries, system-ordered.
-    Many(OrdMap<Key, Arc<Fields>>),
+    Many(Map<Key, Arc<Fields>>),
     /// Ordered by the user. Such lists are short: an edit copies the array of pointers.
     User(Few),
     /// Keyless (operational only).
@@ -87,6 +87,7 @@ impl Key {
     pub fn values(&self) -> &[Value] {
         match &self.0 {
             KeyValues::One(value) => std::slice::from_ref(value),
+            KeyValues::Two(values) => &**values,
             KeyValues::Others(values) => values,
         }
     }
@@ -100,10 +101,12 @@ impl Key {
 impl FromIterator<Value> for Key {
     fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Key {
         let mut values = values.into_iter();
-        match (values.next(), values.next()) {
-            (Some(only), None) => Key::one(only),
-            (first, second) => {
-                Key(KeyValues::Others(Arc::new(first.into_iter().chain(second).chain(values).collect())))
+        match (values.next(), values.next(), values.next()) {
+            (Some(only), None, _) => Key::one(only),
+            (Some(first), Some(second), None) => Key(KeyValues::Two(Arc::new([first, second]))),
+            (first, second, third) => {
+                let first = first.into_iter().chain(second).chain(third);
+                Key(KeyValues::Others(Arc::new(first.chain(values).collect())))
             }
         }
     }

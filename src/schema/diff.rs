@@ -3,10 +3,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use imbl::ordmap::DiffItem;
-
 use super::data::{Entries, Fields, Key, List, Node};
 use super::ir::{Kind, Schema, SchemaId};
+use super::map::DiffItem;
 use super::path::{DataPath, Step};
 
 /// A path, and what stood there before and after.

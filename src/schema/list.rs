@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::data::{Entries, Few, Fields, Key, List};
 use super::ir::{Kind, Schema, SchemaId};
+use super::map;
 
 /// What keyless entries show as their key.
 static NO_KEY: LazyLock<Key> = LazyLock::new(|| Key::from_iter([]));
@@ -20,7 +21,7 @@ impl List {
         &self.0
     }
 
-    /// Up to so many entries live in a sorted array; more become a persistent map (over a kilobyte a node).
+    /// Up to so many entries live in a sorted array; more become a persistent map.
     pub const FEW: usize = 16;
 
     /// An empty list of the form that its schema node asks for.
@@ -171,7 +172,7 @@ pub(super) fn sorted(all: Vec<(Key, Arc<Fields>)>) -> Entries {
 /// Iterates over a [`List`].
 pub enum Iter<'a> {
     Array(std::slice::Iter<'a, (Key, Arc<Fields>)>),
-    Map(imbl::ordmap::Iter<'a, Key, Arc<Fields>, imbl::shared_ptr::DefaultSharedPtr>),
+    Map(map::Iter<'a, Key, Arc<Fields>>),
     Keyless(std::slice::Iter<'a, Arc<Fields>>),
 }
 

@@ -36,6 +36,7 @@ pub mod lexical;
 mod library;
 mod list;
 pub mod load;
+mod map;
 mod merge;
 mod names;
 mod operations;
@@ -66,6 +67,7 @@ pub use ir::{
     SchemaId, SchemaNode, StringKind, Type, When,
 };
 pub use load::{LoadError, builtin, load, load_with};
+pub use map::{DiffItem, Map};
 pub use merge::{get_merged, merge_layers};
 pub use order::{Position, reposition, user_ordered};
 pub use path::{DataPath, Step};

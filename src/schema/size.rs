@@ -10,8 +10,7 @@ use super::value::Value;
 /// Two counters stand before what an `Arc` points to.
 const ARC: usize = 2 * size_of::<usize>();
 
-/// Bytes on the heap below this node, as if nothing were shared, without what the allocator adds. A persistent map is
-/// counted as three quarters full.
+/// Bytes on the heap below this node, as if nothing were shared, without what the allocator adds.
 pub fn heap_size(node: &Node) -> usize {
     match node {
         Node::Container(fields) => fields_size(fields),
@@ -33,7 +32,7 @@ fn list_size(list: &List) -> usize {
     let entries: usize = list.iter().map(|(key, entry)| key_size(key) + fields_size(entry)).sum();
     let slots = match list.entries() {
         Entries::Few(all) | Entries::User(all) => all.len() * slot,
-        Entries::Many(all) => all.len() * slot * 4 / 3,
+        Entries::Many(all) => all.len() * slot,
         Entries::Keyless(all) => all.len() * size_of::<Arc<Fields>>(),
     };
     ARC + size_of::<Entries>() + slots + entries

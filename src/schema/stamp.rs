@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use imbl::ordmap::DiffItem;
-
 use super::data::{Entries, Fields, Key, List, Node};
+use super::map::DiffItem;
 use super::path::DataPath;
 
 /// `root` with `modified` set on everything above `path`, on what stands there, and on the uncommitted (zero) parts
@@ -56,7 +55,7 @@ fn since(before: &Arc<Fields>, after: &mut Arc<Fields>, revision: u64) {
     }
     let fields = Arc::make_mut(after);
     fields.modified = revision;
-    for (id, node) in &mut fields.children {
+    for (id, node) in fields.children.iter_mut() {
         stamp_node_since(before.get(*id), node, revision);
     }
 }
@@ -112,7 +111,7 @@ fn fresh_children(fields: &mut Arc<Fields>, revision: u64) {
     if !fields.children.iter().any(|(_, node)| inner(node)) {
         return;
     }
-    for (_, node) in &mut Arc::make_mut(fields).children {
+    for (_, node) in Arc::make_mut(fields).children.iter_mut() {
         match node {
             Node::Container(inner) => fresh(inner, revision),
             Node::List(list) => fresh_entries(list, revision),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use imbl::OrdSet;
 use smallvec::SmallVec;
 
+use super::map::{self, Map};
 use super::value::Value;
 
 /// The values of a leaf-list. Equality is equality of the sequence, whatever the form.
@@ -16,7 +16,7 @@ enum Form {
     /// As they were given, or few; most often one.
     Array(SmallVec<[Value; 1]>),
     /// Many, ascending: one more does not copy the others.
-    Set(OrdSet<Value>),
+    Set(Map<Value, ()>),
 }
 
 impl Values {
@@ -30,7 +30,7 @@ impl Values {
         if values.len() <= Values::FEW {
             Values(Arc::new(Form::Array(values.into_iter().collect())))
         } else {
-            Values(Arc::new(Form::Set(values.into_iter().collect())))
+            Values(Arc::new(Form::Set(values.into_iter().map(|value| (value, ())).collect())))
         }
     }
 
@@ -56,7 +56,7 @@ impl Values {
     pub fn get(&self, value: &Value) -> Option<&Value> {
         match &*self.0 {
             Form::Array(values) => values.iter().find(|held| *held == value),
-            Form::Set(values) => values.get(value),
+            Form::Set(values) => values.get_key_value(value).map(|(held, ())| held),
         }
     }
 
@@ -75,7 +75,11 @@ impl Values {
                 Values::ascending(values.iter().chain([value]).cloned().collect())
             }
             Form::Array(values) => values.iter().chain([value]).cloned().collect(),
-            Form::Set(values) => Values(Arc::new(Form::Set(values.update(value.clone())))),
+            Form::Set(values) => {
+                let mut all = values.clone();
+                all.insert(value.clone(), ());
+                Values(Arc::new(Form::Set(all)))
+            }
         }
     }
 
@@ -85,11 +89,12 @@ impl Values {
         match &*self.0 {
             Form::Array(values) => values.iter().filter(|held| *held != value).cloned().collect(),
             Form::Set(values) => {
-                let left = values.without(value);
+                let mut left = values.clone();
+                left.remove(value);
                 if left.len() > Values::FEW {
                     return Values(Arc::new(Form::Set(left)));
                 }
-                left.into_iter().collect()
+                left.keys().cloned().collect()
             }
         }
     }
@@ -123,7 +128,7 @@ impl FromIterator<Value> for Values {
 /// Iterates over [`Values`].
 pub enum Iter<'a> {
     Array(std::slice::Iter<'a, Value>),
-    Set(imbl::ordset::Iter<'a, Value, imbl::shared_ptr::DefaultSharedPtr>),
+    Set(map::Iter<'a, Value, ()>),
 }
 
 impl<'a> Iterator for Iter<'a> {
@@ -132,7 +137,7 @@ impl<'a> Iterator for Iter<'a> {
     fn next(&mut self) -> Option<&'a Value> {
         match self {
             Iter::Array(values) => values.next(),
-            Iter::Set(values) => values.next(),
+            Iter::Set(values) => values.next().map(|(value, ())| value),
         }
     }
 }

@@ -195,13 +195,13 @@ impl Model {
     pub(super) fn settle_external(&mut self, work: &mut Work) {
         self.settle_exposed(work);
         let mut dirty = std::mem::take(&mut work.dirty_floating);
-        let touched = &work.touched;
-        let on_switches = touched.switches.iter().flat_map(|dpid| self.interfaces_on.get(dpid)).flatten();
-        let in_vpns =
-            touched.vpns.iter().filter_map(|name| self.vpns.get(name)).flat_map(|vpn| &vpn.interfaces);
-        let elans = touched.elans.iter().filter_map(|name| self.elans.get(name));
-        let in_elans = elans.flat_map(|elan| elan.interfaces.keys());
         if !self.external.wishes.is_empty() {
+            let touched = &work.touched;
+            let on_switches = touched.switches.iter().flat_map(|dpid| self.interfaces_on.get(dpid)).flatten();
+            let in_vpns =
+                touched.vpns.iter().filter_map(|name| self.vpns.get(name)).flat_map(|vpn| &vpn.interfaces);
+            let elans = touched.elans.iter().filter_map(|name| self.elans.get(name));
+            let in_elans = elans.flat_map(|elan| elan.interfaces.keys());
             for id in touched.interfaces.iter().chain(on_switches).chain(in_vpns).chain(in_elans) {
                 dirty.extend(self.external.placed_at.get(id).into_iter().flatten());
                 let identity = self.interface(id).and_then(|interface| interface.identity.as_ref());
