@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use smallvec::SmallVec;
+
 use super::ids::POOLS;
 use crate::datastore::{DerivedEdit, DerivedNode, IdChange, Store};
 use crate::schema::{DataPath, Entries, Few, Fields, Key, Kind, Node, Schema, SchemaId, Text, Value, Values};
@@ -89,7 +91,7 @@ fn entry<const N: usize>(
     key: [Value; N],
 ) -> (DataPath, Build) {
     let children = leafs.iter().copied().zip(key.iter().cloned().map(Node::Leaf)).collect();
-    (parent.entry(list, Key::from_iter(key)), Build { children })
+    (parent.entry(list, Key::from_iter(key)), Build { children, common: SmallVec::new() })
 }
 
 fn keys(schema: &Schema, list: SchemaId) -> Vec<SchemaId> {
@@ -103,6 +105,8 @@ fn keys(schema: &Schema, list: SchemaId) -> Vec<SchemaId> {
 #[derive(Debug, Default)]
 pub(super) struct Build {
     children: Vec<(SchemaId, Node)>,
+    /// Those that are the same in many nodes.
+    common: SmallVec<[SchemaId; 4]>,
 }
 
 impl Build {
@@ -132,9 +136,16 @@ impl Build {
         self
     }
 
+    /// These children follow from a switch or a network: they are the same in many nodes, and held once.
+    pub fn shares<const N: usize>(mut self, common: [SchemaId; N]) -> Build {
+        self.common.extend(common);
+        self
+    }
+
     /// With all that the other one has.
     pub fn with(mut self, other: Build) -> Build {
         self.children.extend(other.children);
+        self.common.extend(other.common);
         self
     }
 
@@ -143,7 +154,7 @@ impl Build {
     }
 
     pub fn fields(self) -> Arc<Fields> {
-        Arc::new(Fields::of(self.children))
+        Arc::new(Fields::sharing(self.children, &self.common))
     }
 
     pub fn node(self) -> Node {

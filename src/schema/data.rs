@@ -146,12 +146,17 @@ impl fmt::Debug for Key {
 
 impl Fields {
     /// From children in any order; the later of two for one schema node wins.
-    pub fn of(mut children: Vec<(SchemaId, Node)>) -> Fields {
+    pub fn of(children: Vec<(SchemaId, Node)>) -> Fields {
+        Fields::sharing(children, &[])
+    }
+
+    /// The same; those children are the same in many nodes (see [`Children::sharing`]).
+    pub fn sharing(mut children: Vec<(SchemaId, Node)>, common: &[SchemaId]) -> Fields {
         children.sort_by_key(|(id, _)| *id);
         children.reverse();
         children.dedup_by_key(|(id, _)| *id);
         children.reverse();
-        Fields { modified: 0, children: Children::sorted(children) }
+        Fields { modified: 0, children: Children::sharing(children, common) }
     }
 
     pub fn is_empty(&self) -> bool {

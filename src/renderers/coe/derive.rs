@@ -57,7 +57,7 @@ impl Coe {
     fn elan_interface(&self, interface: &Interface, identity: &Identity, out: &mut Rendered) {
         let names = &self.names;
         let (path, mut build) = names.elan_interface.entry([text(&identity.name)]);
-        build = build.leaf(names.elan_instance_name, text(&identity.elan));
+        build = build.leaf(names.elan_instance_name, text(&identity.elan)).shares([names.elan_instance_name]);
         if let Some(mac) = &interface.mac_text {
             let address = interface.first_address().map(|address| text(&address.text));
             let entry = |entry: Build| entry.leaf_if(names.ip_prefix, address);
@@ -81,8 +81,10 @@ impl Coe {
             let fill = |entry: Build| entry.leaf(names.associated_subnet_type, Value::Enum(subnet_type));
             shared(names.vpn_instance_names.only([text(vpn)], fill))
         };
+        let membership = self.memberships.of((vpn.clone(), subnet_type), membership);
         build = build
-            .child(self.memberships.of((vpn.clone(), subnet_type), membership))
+            .shares([membership.0, names.vpn_interface_dpn])
+            .child(membership)
             .leaf(names.router_interface, Value::Bool(false));
         if let Some(attachment) = &interface.attachment {
             let Dpid(dpid) = attachment.dpid;
@@ -95,6 +97,7 @@ impl Coe {
                     .text_if(names.adjacency_mac, &mac)
                     .leaf(names.adjacency_type, Value::Enum(PRIMARY_ADJACENCY))
                     .text_if(names.subnet_gateway_ip, &gateway)
+                    .shares([names.subnet_gateway_ip])
             };
             ([text(&address.prefix)], fill)
         };

@@ -81,7 +81,12 @@ impl Names {
             .leaf_list(self.reason, reasons.map(|reason| Value::text(reason.to_string())))
             .leaf_if(self.address, interface.first_address().map(text))
             .leaf_list(self.secondary_address, interface.addresses.iter().skip(1).map(text))
-            .leaf_list(self.route, interface.routes.iter().map(|route| Value::Text(route.text.clone())));
+            .leaf_list(self.route, interface.routes.iter().map(|route| Value::Text(route.text.clone())))
+            .shares([self.namespace, self.gateway, self.switch]);
+        if !waits {
+            // What it waits for may be its own; what should be known follows from its switch and its subnet.
+            build = build.shares([self.reason]);
+        }
         if let Some(first) = interface.first_address()
             && let Some(gateway) = first.gateway
         {

@@ -71,13 +71,14 @@ impl Services {
         };
         let (path, build) = self.services.entry([name(), Value::Identity(ingress)]);
         let bound = self.bound[flows::Extras::of(interface, model).number()].clone();
-        out.node(Store::Config, path, build.child(bound).node());
+        out.node(Store::Config, path, build.shares([bound.0]).child(bound).node());
         let (path, build) = self.states.entry([name(), Value::Identity(ingress)]);
         let node = build
             .leaf(self.dpid, dpid())
             .leaf(self.port_no, Value::Uint(attachment.ofport.0.into()))
             .leaf(self.if_index, Value::Int(lport.0.into()))
-            .leaf_if(self.interface_type, l2vlan());
+            .leaf_if(self.interface_type, l2vlan())
+            .shares([self.dpid]);
         out.node(Store::Operational, path, node.node());
     }
 }

@@ -21,6 +21,7 @@ pub struct Prefixes {
     prefix_dpn: SchemaId,
     prefix_interface: SchemaId,
     op_data: ListAt,
+    op_data_vpn: SchemaId,
     dpn_id: SchemaId,
     gateway_mac: SchemaId,
     lport_tag: SchemaId,
@@ -45,6 +46,7 @@ impl Prefixes {
             prefix_dpn: prefix("dpnId"),
             prefix_interface: prefix("vpn-interface-name"),
             op_data: ListAt::new(schema, OP_DATA),
+            op_data_vpn: op_data("vpn-instance-name"),
             dpn_id: op_data("dpn-id"),
             gateway_mac: op_data("gateway-mac-address"),
             lport_tag: op_data("lport-tag"),
@@ -79,6 +81,7 @@ impl Prefixes {
             let prefix = Value::Text(address.prefix.clone());
             let (path, build) = self.prefixes.entry(prefixes.clone(), [prefix]);
             let node = build.leaf(self.prefix_dpn, dpid()).leaf(self.prefix_interface, name());
+            let node = node.shares([self.prefix_dpn]);
             out.node(Store::Operational, path, node.node());
         }
         let (path, build) = self.op_data.entry([name(), Value::Text(name_of_vpn.clone())]);
@@ -87,6 +90,7 @@ impl Prefixes {
                 .text_if(self.adjacency_mac, &interface.mac_text)
                 .leaf(self.adjacency_type, Value::Enum(kind))
                 .text_if(self.adjacency_gateway, gateway)
+                .shares([self.adjacency_gateway])
                 .leaf_list(self.next_hops, next_hops.iter().map(|hop| Value::text(hop.to_string())))
         };
         let own = interface.addresses.iter();
@@ -100,7 +104,8 @@ impl Prefixes {
             .leaf(self.dpn_id, dpid())
             .text_if(self.gateway_mac, &vpn.gateway_mac_text)
             .leaf(self.lport_tag, Value::Uint(lport.0.into()))
-            .child(adjacency);
+            .child(adjacency)
+            .shares([self.op_data_vpn, self.dpn_id, self.gateway_mac]);
         out.node(Store::Operational, path, node.node());
     }
 }

@@ -151,13 +151,17 @@ impl Routes {
         let mut endpoints = endpoints.into_iter();
         match (endpoints.next(), endpoints.len()) {
             (None, _) => {}
-            (Some(endpoint), 0) => build = build.child(self.next_hop(endpoint)),
+            (Some(endpoint), 0) => {
+                let next_hop = self.next_hop(endpoint);
+                build = build.shares([next_hop.0]).child(next_hop);
+            }
             (Some(first), _) => {
                 let all = [first].into_iter().chain(endpoints).take(List::FEW);
                 let entry = |endpoint: Ipv4Addr| ([Value::text(endpoint.to_string())], |entry: Build| entry);
                 build = build.child(self.route_paths.each(all.map(entry)));
             }
         }
+        build = build.shares([self.origin_leaf, self.l3vni, self.gateway_mac]);
         out.node(Store::Config, path, build.node());
     }
 
