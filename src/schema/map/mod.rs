@@ -15,8 +15,8 @@ use smallvec::SmallVec;
 
 pub use diff::DiffItem;
 
-/// Entries of a leaf and branches of a fork at most.
-const MOST: usize = 32;
+/// Entries of a leaf and branches of a fork at most. An edit of a copy touches as many things as are counted by references.
+const MOST: usize = 16;
 
 /// Keys and values in ascending order of the keys.
 #[derive(Clone)]
@@ -236,7 +236,7 @@ impl<K: Ord + Clone, V: Clone> Branch<K, V> {
                     }
                     Err(at) => at,
                 };
-                let right = insert_at(Arc::make_mut(entries), at, (key, value));
+                let right = insert_at(own(entries), at, (key, value));
                 let least = right.first().map(|(key, _)| key.clone());
                 (None, least.map(|least| Child { least, below: Branch::Leaf(Arc::new(right)) }))
             }
@@ -281,6 +281,16 @@ impl<K: Ord + Clone, V: Clone> Branch<K, V> {
             }
         }
     }
+}
+
+/// An array that nobody else has, with room for one item more where it had to be copied.
+fn own<T: Clone>(items: &mut Arc<Vec<T>>) -> &mut Vec<T> {
+    if Arc::get_mut(items).is_none() {
+        let mut copy = Vec::with_capacity(items.len() + 1);
+        copy.extend_from_slice(items);
+        *items = Arc::new(copy);
+    }
+    Arc::make_mut(items)
 }
 
 /// Puts an item in its place; of too many the right part comes back. Items that come in ascending order leave full arrays behind.
