@@ -1,7 +1,6 @@
 """Robot keywords for what lies between pods and everything else: the node, and what is behind an interface."""
 
 import subprocess
-import time
 
 from robot.api import logger
 from robot.api.deco import keyword, library
@@ -11,6 +10,14 @@ import carry
 from lab import run, wait_until
 
 PORT = "coeus0"
+
+
+def listens(namespace, port):
+    """Waits until somebody in a namespace listens at a port, of TCP or UDP."""
+    def is_there():
+        return f":{port} " in run("ip", "netns", "exec", namespace, "ss", "-n", "-l", "-t", "-u")
+
+    wait_until(f"a listener at port {port} of {namespace}", is_there)
 
 
 @library(scope="SUITE", auto_keywords=False)
@@ -118,7 +125,7 @@ class NorthSouth:
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )
         try:
-            time.sleep(0.3)
+            listens(self.outside, 8081)
             self.coeus.pods[pod].inside("sh", "-c", f"echo | timeout 10 nc -N -w 5 {address} 8081")
             return listener.communicate(timeout=20)[1]
         finally:
@@ -163,7 +170,7 @@ class NorthSouth:
             "for _ in range(600): s.sendto(b'stream',peer);time.sleep(.1)"
         )
         self.stream = subprocess.Popen(["ip", "netns", "exec", self.outside, "python3", "-c", code])
-        time.sleep(0.5)
+        listens(self.outside, port)
         self.coeus.pods[pod].inside("sh", "-c", f"echo hello | timeout 1 nc -u -p 5301 -w 1 {address} {port} || true")
 
     @keyword
@@ -235,7 +242,7 @@ class NorthSouth:
         namespace = self.coeus.pods[pod].namespace
         self.answerers = getattr(self, "answerers", [])
         self.answerers.append(subprocess.Popen(["ip", "netns", "exec", namespace, "python3", "-c", code]))
-        time.sleep(0.3)
+        listens(namespace, port)
 
     @keyword
     def end_answers(self):
