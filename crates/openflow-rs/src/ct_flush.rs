@@ -115,7 +115,8 @@ mod tests {
              0a60000a00000000000300080050000000010028000000000000001400000000000000000000ffff0a0b011400000000\
              000200081f90000000020008000a0000"
         );
-        let anywhere = CtFlush { destination: Some(("0.0.0.0".parse().unwrap(), 80)), answered_by: None, ..flush };
+        let anywhere =
+            CtFlush { destination: Some(("0.0.0.0".parse().unwrap(), 80)), answered_by: None, ..flush };
         assert_eq!(
             hex(&anywhere),
             "0404003000000002000023200000002006000000000000000000001000000000000300080050000000020008000a0000"
