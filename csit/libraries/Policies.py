@@ -105,6 +105,28 @@ class Policies:
         body = {"coeus-policy:namespace": [{"name": name, "isolated": isolated == "yes"}]}
         self.change("PUT", f"/rests/data/coeus-policy:namespaces/namespace={name}", body)
 
+    # -- access lists by hand
+
+    @keyword
+    def put_access_list(self, name, *rules):
+        """Each rule is `DIRECTION [PROTOCOL [PORTS]] [from NETWORK-OR-GROUP]`, with `from` for both directions."""
+        self.change("PUT", self.list_path(name), access_list(name, rules))
+
+    @keyword
+    def access_list_is_refused(self, name, rule, words):
+        answer = self.request("PUT", self.list_path(name), access_list(name, [rule]), (400, 409))
+        if words not in answer.text or name not in answer.text:
+            raise AssertionError(f"{words!r} or {name} is not said: {answer.text}")
+        self.request("GET", self.list_path(name), wanted=(404, 409))
+
+    def list_path(self, name):
+        return f"/rests/data/ietf-access-control-list:access-lists/acl=ietf-access-control-list:ipv4-acl,{name}"
+
+    @keyword
+    def bind_access_lists(self, interface, *names):
+        body = {"name": interface, "aclservice:port-security-enabled": True, "aclservice:security-groups": list(names)}
+        self.change("PUT", f"/rests/data/ietf-interfaces:interfaces/interface={interface}", {"ietf-interfaces:interface": [body]})
+
     # -- what is tried
 
     @keyword
@@ -337,6 +359,26 @@ def on_port(ports, kind, port, names=None):
         if first is None or first <= port <= one.get("endPort", first):
             return True
     return False
+
+
+def access_list(name, rules):
+    """netvirt's words for rules that are written short."""
+    aces = []
+    for number, rule in enumerate(rules):
+        rule, _, peer = rule.partition(" from ")
+        direction, kind, ports = [*rule.split(), "", ""][:3]
+        matches = {"protocol": {"tcp": 6, "udp": 17, "icmp": 1}[kind]} if kind else {}
+        if ports:
+            first, _, last = ports.partition("-")
+            matches["destination-port-range"] = {"lower-port": int(first), "upper-port": int(last or first)}
+        ace = {"rule-name": f"rule {number}", "actions": {"permit": [None]}, "aclservice:direction": f"aclservice:direction-{direction}"}
+        if "/" in peer:
+            matches["source-ipv4-network" if direction == "ingress" else "destination-ipv4-network"] = peer
+        elif peer:
+            ace["aclservice:remote-group-id"] = peer
+        aces.append({**ace, "matches": matches})
+    kind = "ietf-access-control-list:ipv4-acl"
+    return {"ietf-access-control-list:acl": [{"acl-type": kind, "acl-name": name, "access-list-entries": {"ace": aces}}]}
 
 
 def written(spec):

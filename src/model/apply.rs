@@ -172,6 +172,8 @@ impl Model {
             Row::Lost(dpid, lost) => self.put_lost(dpid, lost, work),
             Row::Policy(uuid, row) => self.put_policy(&uuid, row),
             Row::Namespace(name, row) => self.put_namespace(&name, row),
+            Row::Acl(name, row) => self.put_acl(&name, row),
+            Row::Bound(name, row) => self.put_binding(&name, row),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::external::ExternalNames;
 use super::netvirt::NetvirtNames;
-use super::policies::PolicyNames;
+use super::policies::{AclNames, PolicyNames};
 use super::pools::PoolNames;
 use super::services::ServiceNames;
 use super::source_nat::SourceNatNames;
@@ -20,6 +20,7 @@ pub struct Names {
     pub source_nat: SourceNatNames,
     pub external: ExternalNames,
     pub policy: PolicyNames,
+    pub acl: AclNames,
     pub service: ServiceNames,
 }
 
@@ -150,6 +151,7 @@ impl Names {
             source_nat: SourceNatNames::of(schema),
             external: ExternalNames::of(schema),
             policy: PolicyNames::of(schema),
+            acl: AclNames::of(schema),
             service: ServiceNames::of(schema),
         }
     }

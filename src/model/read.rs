@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::conflict::Claimer;
 use super::external::{ExternalNetwork, FaultPlace, neighbour_key};
 use super::names::{Names, PodNames};
-use super::policies::PolicyObject;
+use super::policies::{AclNames, PolicyObject};
 use super::pools::{Network, network};
 use super::rows::{
     Beyond, Bridge, K8sNode, Lease, NetworkType, Pod, PodInterface, Port, PortId, Row, usable_v4,
@@ -52,6 +52,9 @@ enum RowKey {
     Lost(Text),
     Policy(Text),
     Namespace(Text),
+    Acl(Text),
+    /// An interface, by its access lists.
+    Bound(Text),
     Service(Text),
     ServiceEndpoints(Text),
     ServicePool,
@@ -163,6 +166,13 @@ impl Reader {
                 DataPath::root().child(names.namespaces).entry(names.namespace_entry, text_key(name))
             }
             PolicyObject::Pod(uid) => self.pod_path(uid),
+            PolicyObject::Acl(key) => {
+                let all = DataPath::root().child(self.names.acl.access_lists);
+                match key {
+                    Some(key) => all.entry(self.names.acl.acl, key.clone()),
+                    None => all,
+                }
+            }
         }
     }
 
@@ -222,6 +232,11 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         rows.extend(entry(2, names.policy.network_policy).map(RowKey::Policy));
         return rows;
     }
+    if config && top.node == names.acl.access_lists {
+        let step = steps.get(1).filter(|step| step.node == names.acl.acl);
+        rows.extend(step.and_then(|step| AclNames::name_of(step.key.as_ref()?)).map(RowKey::Acl));
+        return rows;
+    }
     if config && top.node == names.service.service_pool {
         rows.push(RowKey::ServicePool);
         return rows;
@@ -257,6 +272,9 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
     };
     if let Some((list, row)) = simple {
         rows.extend(entry(1, list).map(row));
+        if list == names.acl.interface {
+            rows.extend(entry(1, list).map(RowKey::Bound));
+        }
         return rows;
     }
     let topology = &names.topology;
@@ -319,6 +337,8 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     }
     rows.extend(names.policy.all_policies(snapshot).into_iter().map(RowKey::Policy));
     rows.extend(names.policy.all_namespaces(snapshot).into_iter().map(RowKey::Namespace));
+    rows.extend(names.acl.all(snapshot).into_iter().map(RowKey::Acl));
+    rows.extend(names.acl.all_interfaces(snapshot).into_iter().map(RowKey::Bound));
     if config.container(names.service.service_pool).is_some() {
         rows.push(RowKey::ServicePool);
     }
@@ -376,7 +396,11 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
         }
         RowKey::Bridge(node_id) => Row::Bridge(node_id.clone(), bridge(names, snapshot, node_id)),
         RowKey::Port(id) => Row::Port(id.clone(), port(names, snapshot, id)),
-        RowKey::HandMade(name) => Row::HandMade(name.clone(), names.netvirt.hand_made(snapshot, name)),
+        RowKey::HandMade(name) => {
+            let is_other = !names.acl.is_binding_alone(snapshot, name, &names.netvirt);
+            let row = is_other.then(|| names.netvirt.hand_made(snapshot, name));
+            Row::HandMade(name.clone(), row.flatten())
+        }
         RowKey::ElanInstance(name) => {
             Row::ElanInstance(name.clone(), names.netvirt.elan_instance(snapshot, name))
         }
@@ -405,6 +429,8 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
             Row::Lost(dpid.parse().unwrap_or(Dpid(0)), lost)
         }
         RowKey::Policy(uuid) => Row::Policy(uuid.clone(), names.policy.policy(snapshot, uuid)),
+        RowKey::Acl(name) => Row::Acl(name.clone(), names.acl.acl(snapshot, name).map(Arc::new)),
+        RowKey::Bound(name) => Row::Bound(name.clone(), names.acl.binding(snapshot, name)),
         RowKey::Namespace(name) => Row::Namespace(name.clone(), names.policy.namespace(snapshot, name)),
         RowKey::VpnInstance(name) => {
             Row::VpnInstance(name.clone(), names.netvirt.vpn_instance(snapshot, name))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ipnetwork::IpNetwork;
 
 use super::external::{ExternalNetwork, FloatingRouter};
-use super::policies::{Namespace, PolicyRow};
+use super::policies::{AclRow, Namespace, PolicyRow};
 use super::pools::Network;
 use super::services::{Service, ServiceEndpoints, ServicePool};
 use super::source_nat::SourceNat;
@@ -240,6 +240,9 @@ pub enum Row {
     Policy(Text, Option<Arc<PolicyRow>>),
     /// By name.
     Namespace(Text, Option<Namespace>),
+    Acl(Text, Option<Arc<AclRow>>),
+    /// By interface name: the groups that it is in by its access lists.
+    Bound(Text, Option<BTreeSet<Text>>),
 }
 
 /// Whether a pod or tunnel may have this address: none of 0/8 (RFC 1122), 127/8 and above 224/3.

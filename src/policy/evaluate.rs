@@ -16,6 +16,15 @@ pub struct PodFacts {
     pub labels: Labels,
     pub addresses: Vec<IpAddr>,
     pub ports: Vec<NamedPort>,
+    /// Groups of interfaces that it is in by access lists. They stand where policies have a namespace; who is in one is open to
+    /// what the lists permit alone.
+    pub groups: Vec<Text>,
+}
+
+impl PodFacts {
+    fn is_in(&self, space: &Text) -> bool {
+        self.namespace == *space || self.groups.contains(space)
+    }
 }
 
 /// Everything that decides.
@@ -53,7 +62,7 @@ impl World<'_> {
     pub fn lets(&self, direction: Direction, own: End<'_>, peer: End<'_>, packet: Packet) -> bool {
         let Some(pod) = own.pod else { return true };
         let isolated = self.isolated.iter().map(Policy::isolated).collect::<Vec<_>>();
-        let of_pod = |policy: &&Policy| policy.namespace == pod.namespace && policy.pods.selects(&pod.labels);
+        let of_pod = |policy: &&Policy| pod.is_in(&policy.namespace) && policy.pods.selects(&pod.labels);
         let all = self.policies.iter().copied().chain(&isolated).filter(of_pod);
         let mut rules = all.filter_map(|policy| policy.rules(direction)).peekable();
         let names = match direction {
@@ -61,7 +70,7 @@ impl World<'_> {
             Direction::Egress => peer.pod,
         };
         let names = names.map_or(&[][..], |pod| &pod.ports);
-        rules.peek().is_none()
+        rules.peek().is_none() && pod.groups.is_empty()
             || rules.flatten().any(|rule| {
                 let port = |names: &[NamedPort]| holds_for(rule, packet, names);
                 rule.peers.is_empty() && port(names)
@@ -78,9 +87,14 @@ impl World<'_> {
             (Peer::Block(block), _) => block.contains(peer.address),
             (Peer::Pods(scope, pods), Some(pod)) => {
                 let namespace = match scope {
-                    Scope::Namespace(name) => *name == pod.namespace,
+                    Scope::Namespace(name) => pod.is_in(name),
                     Scope::Selected(selector) => {
-                        selects_namespace(selector, &pod.namespace, self.namespaces.get(&pod.namespace))
+                        !pod.namespace.is_empty()
+                            && selects_namespace(
+                                selector,
+                                &pod.namespace,
+                                self.namespaces.get(&pod.namespace),
+                            )
                     }
                 };
                 namespace && pods.selects(&pod.labels)

@@ -10,6 +10,8 @@ pub enum Protocol {
     Tcp,
     Udp,
     Sctp,
+    /// One without ports, by its assigned number.
+    Other(u8),
 }
 
 /// One entry of a rule's ports.
@@ -40,6 +42,7 @@ pub struct PortMatch {
 }
 
 impl Protocol {
+    /// Those with ports.
     pub const ALL: [Protocol; 3] = [Protocol::Tcp, Protocol::Udp, Protocol::Sctp];
 
     /// Assigned number (IANA, protocol numbers).
@@ -48,6 +51,7 @@ impl Protocol {
             Protocol::Tcp => 6,
             Protocol::Udp => 17,
             Protocol::Sctp => 132,
+            Protocol::Other(number) => number,
         }
     }
 }
@@ -105,10 +109,11 @@ fn range(protocol: Protocol, first: u16, last: u16) -> Vec<PortMatch> {
 
 impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Protocol::Tcp => "TCP",
-            Protocol::Udp => "UDP",
-            Protocol::Sctp => "SCTP",
-        })
+        match self {
+            Protocol::Tcp => f.write_str("TCP"),
+            Protocol::Udp => f.write_str("UDP"),
+            Protocol::Sctp => f.write_str("SCTP"),
+            Protocol::Other(number) => write!(f, "protocol {number}"),
+        }
     }
 }

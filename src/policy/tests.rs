@@ -61,6 +61,7 @@ fn pods() -> [PodFacts; 3] {
         labels: labels(&format!("app={app}")),
         addresses: vec![address.parse().unwrap()],
         ports: vec![NamedPort { name: "http".into(), protocol: Protocol::Tcp, port }],
+        groups: Vec::new(),
     };
     [
         pod("blue", "web", "10.0.0.1", 8080),

@@ -32,6 +32,7 @@ impl Engine {
     /// Where a policy is configured.
     fn policy_path(&self, id: &Text) -> DataPath {
         let object = match id.strip_prefix("namespace:") {
+            _ if id.starts_with("acl:") => PolicyObject::Acl(self.model().acl_key(id).cloned()),
             Some(name) => PolicyObject::Namespace(name.into()),
             None => PolicyObject::Policy(id.clone()),
         };

@@ -24,7 +24,7 @@ impl Engine {
                 (facts(model, Some(&start.from)), facts(model, start.to.as_ref().map(|to| &to.0)));
             let [from, to] = addresses(&start.packet);
             let ends = [End { address: from, pod: own.as_ref() }, End { address: to, pod: peer.as_ref() }];
-            let packet = policy::Packet { protocol: protocol(query.protocol), port: query.port };
+            let packet = policy::Packet { protocol: protocol(query.protocol, from), port: query.port };
             let allowed = world.allows(ends[0], ends[1], packet);
             Ok((start, allowed))
         };
@@ -36,11 +36,13 @@ fn facts(model: &Model, interface: Option<&Text>) -> Option<PodFacts> {
     model.pod_facts(&model.interface_named(interface?)?.id)
 }
 
-fn protocol(protocol: Protocol) -> Option<policy::Protocol> {
+fn protocol(protocol: Protocol, address: IpAddr) -> Option<policy::Protocol> {
     match protocol {
         Protocol::Tcp => Some(policy::Protocol::Tcp),
         Protocol::Udp => Some(policy::Protocol::Udp),
         Protocol::Sctp => Some(policy::Protocol::Sctp),
+        // IANA, protocol numbers: ICMP and ICMPv6.
+        Protocol::Icmp => Some(policy::Protocol::Other(if address.is_ipv4() { 1 } else { 58 })),
         _ => None,
     }
 }

@@ -173,6 +173,8 @@ fn describe(row: &Row) -> (String, bool) {
         Row::Lost(dpid, lost) => (format!("lost {dpid}"), !lost),
         Row::Policy(key, row) => (format!("policy {key}"), row.is_none()),
         Row::Namespace(key, row) => (format!("namespace {key}"), row.is_none()),
+        Row::Acl(key, row) => (format!("access list {key}"), row.is_none()),
+        Row::Bound(key, row) => (format!("binding of {key}"), row.is_none()),
     }
 }
 

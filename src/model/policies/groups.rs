@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::apply::{Model, Work, remove_from};
 use super::clauses::{Clause, GroupKey, clauses};
-use super::{Entry, Group, Known, Policies, PolicyItem};
+use super::{Entry, Group, Known, Policies, PolicyItem, interface_of};
 use crate::net::Dpid;
 use crate::policy::{Direction, NamedPort, Policy, Protocol, Scope, selects_namespace};
 use crate::schema::Text;
@@ -81,12 +81,16 @@ impl Model {
         }
         let left: Vec<_> = before.places.iter().map(|(id, dpid, _)| (id.clone(), *dpid)).collect();
         for (id, dpid) in left {
-            self.policies.set_policed(&id, dpid, false, work);
+            let selected = self.policies.is_selected(&id, dpid);
+            self.policies.set_policed(&id, dpid, selected, work);
         }
         self.policies.note_policed(pod, work);
     }
 
     fn known(&self, uid: &Text) -> Known {
+        if let Some(name) = interface_of(uid) {
+            return self.known_interface(name);
+        }
         let Some(pod) = self.pods.get(uid) else { return Known::default() };
         let Some(namespace) = pod.namespace.clone() else { return Known::default() };
         let interfaces = pod
@@ -105,31 +109,55 @@ impl Model {
     }
 }
 
+impl Model {
+    /// An interface as what access lists are bound to.
+    fn known_interface(&self, name: &str) -> Known {
+        let bound = self.policies.bound.get(name);
+        let (Some(spaces), Some(interface)) = (bound, self.interface_named(name)) else {
+            return Known::default();
+        };
+        let mut known = Known { spaces: spaces.clone(), ..Known::default() };
+        known.addresses.extend(interface.addresses.iter().map(|address| address.ip));
+        if let Some((_, lport, attachment)) = interface.plugged() {
+            known.places.push((interface.id.clone(), attachment.dpid, lport));
+        }
+        known
+    }
+}
+
 impl Policies {
     /// The groups that a pod belongs to, of those there are.
     fn groups_of(&self, pod: &Known) -> BTreeSet<Arc<GroupKey>> {
-        let own = self.groups_in.get(&pod.namespace).into_iter().flatten();
+        let own = pod.all_spaces().filter_map(|space| self.groups_in.get(space)).flatten();
         own.chain(&self.groups_across).filter(|group| self.is_member(group, pod)).cloned().collect()
     }
 
     fn is_member(&self, group: &GroupKey, pod: &Known) -> bool {
         let namespace = match &group.scope {
-            Scope::Namespace(name) => *name == pod.namespace,
+            Scope::Namespace(name) => pod.all_spaces().any(|space| space == name),
             Scope::Selected(selector) => {
-                let labels = self.namespaces.get(&pod.namespace).map(|namespace| &namespace.labels);
-                selects_namespace(selector, &pod.namespace, labels)
+                !pod.namespace.is_empty() && {
+                    let labels = self.namespaces.get(&pod.namespace).map(|namespace| &namespace.labels);
+                    selects_namespace(selector, &pod.namespace, labels)
+                }
             }
         };
-        namespace && !pod.namespace.is_empty() && group.pods.selects(&pod.labels)
+        namespace && group.pods.selects(&pod.labels)
     }
 
     /// Keeps the indices by namespace and address.
     fn move_pod(&mut self, pod: &Text, before: &Known, after: &Known) {
-        if before.namespace != after.namespace {
-            remove_from(&mut self.pods_in, &before.namespace, pod);
-            if !after.namespace.is_empty() {
-                self.pods_in.entry(after.namespace.clone()).or_default().insert(pod.clone());
-            }
+        let (was, is): (BTreeSet<_>, BTreeSet<_>) =
+            (before.all_spaces().collect(), after.all_spaces().collect());
+        for space in was.difference(&is) {
+            remove_from(&mut self.pods_in, *space, pod);
+        }
+        for space in is.difference(&was) {
+            self.pods_in.entry((*space).clone()).or_default().insert(pod.clone());
+        }
+        if let Some(name) = interface_of(pod) {
+            before.places.iter().for_each(|(id, ..)| drop(self.bound_ids.remove(id)));
+            self.bound_ids.extend(after.places.iter().map(|(id, ..)| (id.clone(), name.into())));
         }
         for address in before.addresses.difference(&after.addresses) {
             let Some(pods) = self.by_address.get_mut(address) else { continue };
@@ -303,11 +331,9 @@ impl Policies {
     /// Notes whether a pod's interfaces are under policies.
     pub(super) fn note_policed(&mut self, pod: &Text, work: &mut Work) {
         let Some(known) = self.known.get(pod) else { return };
-        let is_target =
-            |group| self.groups.get(group).is_some_and(|group: &Group| !group.targets_of.is_empty());
-        let policed = known.groups.iter().any(is_target);
         let places: Vec<_> = known.places.iter().map(|(id, dpid, _)| (id.clone(), *dpid)).collect();
         for (id, dpid) in places {
+            let policed = self.is_selected(&id, dpid);
             self.set_policed(&id, dpid, policed, work);
         }
     }
@@ -325,6 +351,13 @@ impl Policies {
         work.touched.interfaces.insert(id.clone());
         work.touched.policies.insert((dpid, PolicyItem::Target(id.clone())));
         work.touched.policies.insert((dpid, PolicyItem::Switch));
+    }
+}
+
+impl Known {
+    /// Its namespace, and the groups that access lists put it in.
+    fn all_spaces(&self) -> impl Iterator<Item = &Text> {
+        Some(&self.namespace).filter(|namespace| !namespace.is_empty()).into_iter().chain(&self.spaces)
     }
 }
 

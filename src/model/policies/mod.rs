@@ -8,6 +8,7 @@
 //! joins the peers of a policy is one item on each switch that has pods under it. While there is no policy, nothing is
 //! kept.
 
+mod acls;
 mod clauses;
 mod groups;
 mod query;
@@ -20,19 +21,20 @@ use std::sync::Arc;
 
 use ipnetwork::IpNetwork;
 
+pub use acls::{AclNames, AclRow};
 pub use clauses::{Clause, GroupKey, Peers};
 pub use query::Stance;
 pub use read::{Namespace, PolicyFault, PolicyNames, PolicyObject, PolicyRow};
 pub use state::PolicyState;
 
-use super::apply::{Model, Work, replace};
+use super::apply::{Model, Work, remove_from, replace};
 use super::ids::{Allocator, Pool};
 use super::interface::InterfaceId;
 use super::members::Members;
 use super::rows::Row;
 use crate::net::{Dpid, LportTag};
 use crate::policy::{Direction, Labels, NamedPort, Policy, PortMatch, Protocol};
-use crate::schema::Text;
+use crate::schema::{Key, Text};
 
 /// What makes the flow, or the few flows, that one thing on a switch has in the tables of policies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,6 +77,13 @@ pub struct Policies {
     policed_on: BTreeMap<Dpid, BTreeSet<InterfaceId>>,
     /// Policies with a clause that got no id.
     lacking: BTreeSet<Text>,
+    /// The groups that interfaces are in by their access lists, by name, and the other way round; and the names of those that are
+    /// plugged in.
+    bound: BTreeMap<Text, BTreeSet<Text>>,
+    bound_to: BTreeMap<Text, BTreeSet<Text>>,
+    bound_ids: BTreeMap<InterfaceId, Text>,
+    /// Keys of access lists, by their ids.
+    acl_keys: BTreeMap<Text, Key>,
     /// What the next settling looks at.
     dirty: Dirty,
 }
@@ -83,6 +92,7 @@ pub struct Policies {
 struct Dirty {
     policies: BTreeSet<Text>,
     namespaces: BTreeSet<Text>,
+    interfaces: BTreeSet<Text>,
 }
 
 /// A policy in force.
@@ -105,10 +115,12 @@ struct Group {
     peers_of: BTreeSet<Text>,
 }
 
-/// A pod as policies see it.
+/// A pod as policies see it, or an interface that access lists are bound to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Known {
     namespace: Text,
+    /// The groups of access lists.
+    spaces: BTreeSet<Text>,
     labels: Labels,
     ports: Box<[NamedPort]>,
     addresses: BTreeSet<IpAddr>,
@@ -121,7 +133,54 @@ fn isolation_id(namespace: &str) -> Text {
     format!("namespace:{namespace}").into()
 }
 
+/// Under what an interface is known, as pods are under their uids. No uid has a colon.
+fn interface_key(name: &str) -> Text {
+    format!("interface:{name}").into()
+}
+
+fn interface_of(key: &str) -> Option<&str> {
+    key.strip_prefix("interface:")
+}
+
+/// The interfaces with access lists that a change concerns, under what they are known.
+fn pods_of_bound(model: &Model, bound: &BTreeSet<Text>, work: &Work) -> BTreeSet<Text> {
+    let policies = &model.policies;
+    let touched = work.touched.interfaces.iter();
+    let names = touched.flat_map(|id| {
+        let now = model.interface(id).and_then(|interface| Some(&interface.identity.as_ref()?.name));
+        now.into_iter().chain(policies.bound_ids.get(id))
+    });
+    let names = names.filter(|name| policies.bound.contains_key(*name));
+    names.chain(bound).map(|name| interface_key(name)).collect()
+}
+
 impl Model {
+    /// The access lists of this name are a policy whose pods are the interfaces that they are bound to.
+    pub(super) fn put_acl(&mut self, name: &Text, row: Option<Arc<AclRow>>) {
+        let id = acls::acl_space(name);
+        replace(&mut self.policies.acl_keys, &id, row.as_ref().map(|row| row.key.clone()));
+        self.put_policy(&id, row.map(|row| Arc::new(row.row.clone())));
+    }
+
+    pub(super) fn put_binding(&mut self, name: &Text, row: Option<BTreeSet<Text>>) {
+        let before = replace(&mut self.policies.bound, name, row.clone());
+        if before != row {
+            for space in before.iter().flatten() {
+                remove_from(&mut self.policies.bound_to, space, name);
+            }
+            for space in row.iter().flatten() {
+                self.policies.bound_to.entry(space.clone()).or_default().insert(name.clone());
+            }
+            self.policies.dirty.policies.extend(before.into_iter().chain(row).flatten());
+            self.policies.dirty.interfaces.insert(name.clone());
+        }
+    }
+
+    /// The key of an access list by its id.
+    pub fn acl_key(&self, id: &str) -> Option<&Key> {
+        self.policies.acl_keys.get(id)
+    }
+
     pub(super) fn put_policy(&mut self, uuid: &Text, row: Option<Arc<PolicyRow>>) {
         if replace(&mut self.policies.rows, uuid, row.clone()) != row {
             self.policies.dirty.policies.insert(uuid.clone());
@@ -159,6 +218,12 @@ impl Model {
                         );
                     }
                 }
+                Row::Acl(name, Some(acl)) => {
+                    if let Some(found) = acl.row.faults.first() {
+                        let at = PolicyObject::Acl(Some(acl.key.clone()));
+                        return fault(at, format!("access list {name}: {found}"));
+                    }
+                }
                 Row::Pod(uid, Some(pod)) => {
                     if let Some(found) = read::label_fault(&pod.labels) {
                         return fault(PolicyObject::Pod(uid.clone()), format!("pod {uid}: {found}"));
@@ -172,18 +237,22 @@ impl Model {
 
     /// Brings everything about policies up to date, once pods and interfaces are.
     pub(super) fn settle_policies(&mut self, allocator: &mut dyn Allocator, work: &mut Work) {
-        let Dirty { mut policies, namespaces } = std::mem::take(&mut self.policies.dirty);
+        let Dirty { mut policies, namespaces, interfaces } = std::mem::take(&mut self.policies.dirty);
         let begins = self.policies.entries.is_empty();
         if begins && policies.is_empty() {
             return;
         }
         policies.append(&mut self.policies.lacking);
         let mut pods: BTreeSet<Text> = if begins {
-            self.pods.keys().cloned().collect()
+            let bound = self.policies.bound.keys().map(|name| interface_key(name));
+            self.pods.keys().cloned().chain(bound).collect()
         } else {
-            let interfaces = work.touched.interfaces.iter().filter(|id| !id.is_hand_made());
-            interfaces.map(|id| id.pod.clone()).chain(work.touched.pods.iter().cloned()).collect()
+            pods_of_bound(self, &interfaces, work)
         };
+        if !begins {
+            let interfaces = work.touched.interfaces.iter().filter(|id| !id.is_hand_made());
+            pods.extend(interfaces.map(|id| id.pod.clone()).chain(work.touched.pods.iter().cloned()));
+        }
         let relabelled = namespaces.iter().filter_map(|name| self.policies.pods_in.get(name));
         pods.extend(relabelled.flatten().cloned());
         let mut renamed = BTreeSet::new();
@@ -195,8 +264,9 @@ impl Model {
             self.settle_policy(&id, allocator, work);
         }
         if self.policies.entries.is_empty() {
-            let Policies { rows, namespaces, .. } = std::mem::take(&mut self.policies);
-            self.policies = Policies { rows, namespaces, ..Policies::default() };
+            let Policies { rows, namespaces, bound, bound_to, acl_keys, .. } =
+                std::mem::take(&mut self.policies);
+            self.policies = Policies { rows, namespaces, bound, bound_to, acl_keys, ..Policies::default() };
         }
     }
 
@@ -204,6 +274,10 @@ impl Model {
     fn wanted_policy(&self, id: &Text) -> Option<Arc<Policy>> {
         if let Some(row) = self.policies.rows.get(id) {
             return Some(Arc::new(row.policy.clone()));
+        }
+        // What is bound and not there permits nothing.
+        if self.policies.bound_to.contains_key(id) {
+            return Some(Arc::new(acls::empty_acl(id)));
         }
         let name: Text = id.strip_prefix("namespace:")?.into();
         let isolated = self.policies.namespaces.get(&name).is_some_and(|namespace| namespace.isolated);

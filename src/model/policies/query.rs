@@ -8,7 +8,7 @@ use ipnetwork::IpNetwork;
 use super::super::apply::Model;
 use super::super::interface::InterfaceId;
 use super::clauses::Clause;
-use super::{ClauseRef, Entry, Known};
+use super::{ClauseRef, Entry, Known, interface_key};
 use crate::net::Dpid;
 use crate::policy::{Direction, PodFacts, Policy, PortMatch, Protocol, World};
 use crate::schema::Text;
@@ -36,20 +36,22 @@ impl Model {
 
     /// What policies say of an interface.
     pub fn stance(&self, id: &InterfaceId, direction: Direction) -> Stance<'_> {
-        let Some(known) = self.policies.known.get(&id.pod) else { return Stance::default() };
-        let groups = known.groups.iter().filter_map(|group| self.policies.groups.get(group));
-        let ids = groups.flat_map(|group| &group.targets_of);
-        let entries = ids.filter_map(|id| self.policies.entries.get(id));
-        let of_direction: Vec<&Entry> =
-            entries.filter(|entry| entry.policy.rules(direction).is_some()).collect();
-        let clauses = of_direction.iter().flat_map(|entry| &entry.clauses);
+        let mut of_direction: Vec<(&Entry, &Known)> = Vec::new();
+        for known in self.policies.knowns_of(id) {
+            let groups = known.groups.iter().filter_map(|group| self.policies.groups.get(group));
+            let entries = groups.flat_map(|group| &group.targets_of);
+            let entries = entries.filter_map(|id| self.policies.entries.get(id));
+            let entries = entries.filter(|entry| entry.policy.rules(direction).is_some());
+            of_direction.extend(entries.map(|entry| (entry, known)));
+        }
+        let clauses = of_direction.iter().flat_map(|(entry, known)| {
+            entry.clauses.iter().filter(|clause| clause.direction == direction && clause.is_for(&known.ports))
+        });
         Stance {
             is_isolated: !of_direction.is_empty(),
             keeps_established: !of_direction.is_empty()
-                && of_direction.iter().all(|entry| entry.policy.keeps_established),
-            clauses: clauses
-                .filter(|clause| clause.direction == direction && clause.is_for(&known.ports))
-                .collect(),
+                && of_direction.iter().all(|(entry, _)| entry.policy.keeps_established),
+            clauses: clauses.collect(),
         }
     }
 
@@ -114,8 +116,7 @@ impl Model {
 
     /// The policies that select an interface's pod.
     pub fn policies_selecting(&self, id: &InterfaceId) -> impl Iterator<Item = &Text> {
-        let known = self.policies.known.get(&id.pod);
-        let groups = known.into_iter().flat_map(|known| &known.groups);
+        let groups = self.policies.knowns_of(id).flat_map(|known| &known.groups);
         groups.filter_map(|group| self.policies.groups.get(group)).flat_map(|group| &group.targets_of)
     }
 
@@ -149,13 +150,19 @@ impl Model {
 
     /// What policies see of the pod that an interface belongs to, as it is written.
     pub fn pod_facts(&self, id: &InterfaceId) -> Option<PodFacts> {
-        let pod = self.pods.get(&id.pod)?;
-        let interfaces = pod.interfaces.iter().flat_map(|interface| interface.addresses.iter().copied());
+        let interface = self.interface(id)?;
+        let bound = interface.identity.as_ref().and_then(|identity| self.policies.bound.get(&identity.name));
+        let groups: Vec<Text> = bound.into_iter().flatten().cloned().collect();
+        let pod = self.pods.get(&id.pod);
+        if pod.is_none() && groups.is_empty() {
+            return None;
+        }
         Some(PodFacts {
-            namespace: pod.namespace.clone()?,
-            labels: pod.labels.clone(),
-            addresses: interfaces.collect(),
-            ports: pod.ports.to_vec(),
+            namespace: pod.and_then(|pod| pod.namespace.clone()).unwrap_or_default(),
+            labels: pod.map(|pod| pod.labels.clone()).unwrap_or_default(),
+            addresses: interface.addresses.iter().map(|address| address.ip).collect(),
+            ports: pod.map(|pod| pod.ports.to_vec()).unwrap_or_default(),
+            groups,
         })
     }
 
@@ -166,6 +173,21 @@ impl Model {
 }
 
 impl super::Policies {
+    /// An interface as its pod, and as one that access lists are bound to.
+    pub(super) fn knowns_of(&self, id: &InterfaceId) -> impl Iterator<Item = &Known> {
+        let bound = self.bound_ids.get(id).and_then(|name| self.known.get(&interface_key(name)));
+        self.known.get(&id.pod).into_iter().chain(bound)
+    }
+
+    /// Whether policies select an interface where it is.
+    pub(super) fn is_selected(&self, id: &InterfaceId, dpid: Dpid) -> bool {
+        let is_target = |group| self.groups.get(group).is_some_and(|group| !group.targets_of.is_empty());
+        self.knowns_of(id).any(|known| {
+            let there = known.places.iter().any(|(at, on, _)| at == id && *on == dpid);
+            there && known.groups.iter().any(is_target)
+        })
+    }
+
     fn is_on(&self, entry: &Entry, dpid: Dpid) -> bool {
         self.groups.get(&entry.targets).is_some_and(|group| group.spans.contains_key(&dpid))
     }

@@ -42,6 +42,8 @@ pub enum PolicyObject {
     Policy(Text),
     Namespace(Text),
     Pod(Text),
+    /// By its key; where there is none of the name, all of them.
+    Acl(Option<Key>),
 }
 
 /// A selector's nodes.
@@ -291,13 +293,13 @@ impl RuleNames {
 
 /// What is found to be wrong, each with where in the policy it is.
 #[derive(Default)]
-struct Faults {
-    context: String,
-    found: Vec<String>,
+pub(super) struct Faults {
+    pub(super) context: String,
+    pub(super) found: Vec<String>,
 }
 
 impl Faults {
-    fn add(&mut self, fault: String) {
+    pub(super) fn add(&mut self, fault: String) {
         self.found.push(format!("{}{fault}", self.context));
     }
 
@@ -456,7 +458,7 @@ fn text(fields: &Fields, leaf: SchemaId) -> Text {
 }
 
 /// A prefix with its length, its host bits cleared.
-fn prefix(text: &str) -> Option<IpNetwork> {
+pub(super) fn prefix(text: &str) -> Option<IpNetwork> {
     let (address, bits) = text.split_once('/')?;
     let (address, bits): (IpAddr, u8) = (address.parse().ok()?, bits.parse().ok()?);
     let given = IpNetwork::new(address, bits).ok()?;

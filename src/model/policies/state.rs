@@ -23,7 +23,10 @@ impl Model {
         let faults = self.policies.rows.get(id).map(|row| row.faults.clone()).unwrap_or_default();
         let mut reasons: Vec<String> = faults.into_iter().collect();
         if selected == 0 {
-            reasons.push(format!("it selects no pod of namespace {}", entry.policy.namespace));
+            reasons.push(match id.strip_prefix("acl:") {
+                Some(name) => format!("no interface that is plugged in has {name} among its security-groups"),
+                None => format!("it selects no pod of namespace {}", entry.policy.namespace),
+            });
         }
         reasons.extend(self.policies.unmatched(entry));
         if entry.clauses.iter().any(|clause| clause.id.is_none()) {
@@ -49,6 +52,7 @@ impl Policies {
                     let key = GroupKey { scope: scope.clone(), pods: pods.clone() };
                     if self.size(&key) == 0 {
                         let of = match scope {
+                            Scope::Namespace(name) if name.starts_with("acl:") => format!("of group {name}"),
                             Scope::Namespace(name) => format!("of namespace {name}"),
                             Scope::Selected(_) => "of the namespaces that it selects".to_owned(),
                         };

@@ -149,6 +149,8 @@ fn any_row() -> impl Strategy<Value = Row> {
         4 => any_external(),
         4 => super::policy::any_policy(&NAMESPACES),
         1 => super::policy::any_namespace(&NAMESPACES),
+        1 => super::policy::any_acl(),
+        1 => super::policy::any_binding(&["blue:p1", "blue:p2", "red:p3", "tap1"]),
         4 => any_service(),
         1 => any::<[bool; 2]>().prop_map(|[v4, v6]| {
             let pool = ServicePool {
@@ -649,5 +651,7 @@ fn without(row: &Row) -> Row {
         Row::Lost(dpid, _) => Row::Lost(*dpid, false),
         Row::Policy(key, _) => Row::Policy(key.clone(), None),
         Row::Namespace(key, _) => Row::Namespace(key.clone(), None),
+        Row::Acl(key, _) => Row::Acl(key.clone(), None),
+        Row::Bound(key, _) => Row::Bound(key.clone(), None),
     }
 }

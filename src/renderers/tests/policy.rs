@@ -1,5 +1,6 @@
 //! Policies: what is rendered of them says what they mean, and a change costs what it changes.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use openflow_rs::{Action, Field, Instruction, Match, Subfield};
 use proptest::prelude::*;
 
 use super::super::testing::*;
-use crate::model::{InterfaceId, Namespace, Pod, PolicyRow, Row};
+use crate::model::{AclRow, InterfaceId, Namespace, Pod, PolicyRow, Row};
 use crate::net::Dpid;
 use crate::pipeline::evaluate::{Outcome, Packet, Tables, evaluate};
 use crate::pipeline::{EGRESS_DISPATCHER, Flow, L3_GATEWAY_MAC, OwnerName, golden};
@@ -15,7 +16,7 @@ use crate::policy::{
     self, Block, End, Expression, Labels, NamedPort, Operator, Peer, PodFacts, Policy, Ports, Protocol, Rule,
     Scope, Selector,
 };
-use crate::schema::Text;
+use crate::schema::{Key, Text};
 
 const SPACES: [&str; 3] = ["blue", "red", "green"];
 const VALUES: [&str; 2] = ["a", "b"];
@@ -112,6 +113,47 @@ pub(super) fn any_namespace(namespaces: &'static [&'static str]) -> impl Strateg
     })
 }
 
+/// An access list, or that there is none of its name.
+pub(super) fn any_acl() -> impl Strategy<Value = Row> {
+    let parts = (prop::sample::select(&["x", "y"][..]), any::<[bool; 2]>());
+    parts.prop_flat_map(|(name, [there, icmp])| {
+        let space: Text = format!("acl:{name}").into();
+        let rules = (any_rules(space.clone()), any_rules(space.clone()));
+        rules.prop_map(move |(mut ingress, egress)| {
+            let ports = vec![Ports::All(Protocol::Other(1))];
+            ingress.extend(icmp.then_some(Rule { peers: Vec::new(), ports }));
+            let policy = Policy {
+                namespace: space.clone(),
+                pods: Selector::default(),
+                ingress: Some(ingress),
+                egress: Some(egress),
+                keeps_established: false,
+            };
+            let row = AclRow { row: PolicyRow { policy, faults: Vec::new() }, key: Key::text(name) };
+            Row::Acl(name.into(), there.then(|| Arc::new(row)))
+        })
+    })
+}
+
+/// An interface with access lists, or none.
+pub(super) fn any_binding(names: &'static [&'static str]) -> impl Strategy<Value = Row> {
+    let groups = prop::collection::btree_set(prop::sample::select(&["acl:x", "acl:y"][..]), 0..3);
+    (prop::sample::select(names), groups).prop_map(|(name, groups)| {
+        let groups: BTreeSet<Text> = groups.into_iter().map(Text::from).collect();
+        Row::Bound(name.into(), (!groups.is_empty()).then_some(groups))
+    })
+}
+
+impl World {
+    fn groups_of(&self, interface: &str) -> Vec<Text> {
+        let bound = self.rows.values().find_map(|row| match row {
+            Row::Bound(name, Some(groups)) if **name == *interface => Some(groups),
+            _ => None,
+        });
+        bound.into_iter().flatten().cloned().collect()
+    }
+}
+
 fn labelled(row: Row, labels: Labels, ports: Box<[NamedPort]>) -> Row {
     let Row::Pod(uid, Some(pod)) = row else { unreachable!() };
     Row::Pod(uid, Some(Pod { labels, ports, ..pod }))
@@ -149,6 +191,8 @@ fn any_edit() -> impl Strategy<Value = Row> {
     prop_oneof![
         5 => any_policy(&SPACES),
         2 => any_namespace(&SPACES),
+        3 => any_acl(),
+        3 => any_binding(&["blue:p0", "blue:p1", "blue:p2", "red:p3", "red:p4", "red:p5", "green:p6", "green:p7"]),
         4 => (0_usize..9, any_labels()).prop_map(|(at, (labels, ports))| labelled(row_of(at), labels, ports)),
     ]
 }
@@ -177,7 +221,13 @@ impl Judge {
                     labels: pod.labels.clone(),
                     addresses: pod.interfaces[0].addresses.to_vec(),
                     ports: pod.ports.to_vec(),
+                    groups: world.groups_of(&format!(
+                        "{}:{}",
+                        pod.namespace.as_ref().unwrap(),
+                        pod.name.as_ref().unwrap()
+                    )),
                 }),
+                Row::Acl(_, Some(acl)) => judge.policies.push(acl.row.policy.clone()),
                 _ => {}
             }
         }
@@ -280,7 +330,8 @@ fn wrong_cells(world: &World) -> Vec<String> {
         for (peer, version) in (0..10).filter(|peer| *peer != own).flat_map(|peer| [(peer, 0), (peer, 1)]) {
             let other = if peer == 9 { outside[version] } else { judge.end(peer, version) };
             for kind in KINDS {
-                let asked = policy::Packet { protocol: kind.1, port: kind.2 };
+                let icmp = Protocol::Other(if version == 0 { 1 } else { 58 });
+                let asked = policy::Packet { protocol: kind.1.or(Some(icmp)), port: kind.2 };
                 let here = judge.end(own, version);
                 let sends = rules.lets(policy::Direction::Egress, here, other, asked);
                 if sends != may_send(of(own), own, packet(here.address, other.address, kind)) {

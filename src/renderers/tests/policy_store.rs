@@ -195,3 +195,93 @@ fn a_restart_renders_the_same() {
     mini.restore();
     assert_eq!(mini.engine.desired(), before);
 }
+
+const GROUP: &str = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
+
+fn acl(mini: &mut Mini, aces: &str) -> Result<(), crate::datastore::Refusal> {
+    let path = format!("ietf-access-control-list:access-lists/acl=ietf-access-control-list:ipv4-acl,{GROUP}");
+    let body = format!(
+        r#"{{"ietf-access-control-list:acl":[{{"acl-type":"ietf-access-control-list:ipv4-acl","acl-name":"{GROUP}",
+        "access-list-entries":{{"ace":[{aces}]}}}}]}}"#
+    );
+    mini.put(Config, &path, &body)
+}
+
+fn ace(name: &str, direction: &str, matches: &str, more: &str) -> String {
+    let direction = format!(r#""aclservice:direction":"aclservice:direction-{direction}""#);
+    format!(
+        r#"{{"rule-name":"{name}","matches":{{{matches}}},"actions":{{"permit":[null]}},{direction}{more}}}"#
+    )
+}
+
+fn bind(mini: &mut Mini, name: &str, more: &str) -> Result<(), crate::datastore::Refusal> {
+    let body = format!(r#"{{"ietf-interfaces:interface":[{{"name":"{name}"{more}}}]}}"#);
+    mini.put(Config, &format!("ietf-interfaces:interfaces/interface={name}"), &body)
+}
+
+/// Access lists are bound to a pod's interface by its name, act with their rules alone, and go with the binding.
+#[test]
+fn access_lists_act_on_the_interfaces_that_they_are_bound_to() {
+    let mut mini = one_pod();
+    let rules = [
+        ace("web", "ingress", r#""protocol":6,"destination-port-range":{"lower-port":80}"#, ""),
+        ace("ping", "ingress", r#""protocol":1,"source-ipv4-network":"10.0.0.0/24""#, ""),
+        ace("all", "egress", "", ""),
+        ace("old", "ingress", "", r#","aclservice:deleted":true"#),
+    ];
+    acl(&mut mini, &rules.join(",")).unwrap();
+    assert_eq!(lines(&mini, 244).len(), 1, "it is bound to nothing: there is the miss alone");
+    let groups = format!(r#","aclservice:security-groups":["{GROUP}"]"#);
+    bind(&mut mini, "blue:p1", &groups).unwrap();
+    let to = lines(&mini, 244).join("\n");
+    for part in ["tp_dst=80", "nw_proto=1", "nw_src=10.0.0.0/24", "conjunction("] {
+        assert!(to.contains(part) || (part == "nw_proto=1" && to.contains("icmp")), "no {part} in\n{to}");
+    }
+    assert!(lines(&mini, 214).iter().any(|line| line.contains("priority=30")), "everything may be sent");
+    let found = mini.engine.list_flows(&FlowQuery { table: Some(247), ..FlowQuery::default() }, 9).0;
+    assert!(found > 0);
+    // Port security that is off, and no binding, are the same.
+    bind(&mut mini, "blue:p1", &format!(r#"{groups},"aclservice:port-security-enabled":false"#)).unwrap();
+    assert_eq!(lines(&mini, 244).iter().filter(|line| line.contains("priority=20")).count(), 0);
+    // A list that is not there permits nothing.
+    bind(&mut mini, "blue:p1", r#","aclservice:security-groups":["bbbbbbbb-aaaa-4aaa-8aaa-aaaaaaaaaaaa"]"#)
+        .unwrap();
+    assert!(!lines(&mini, 247).is_empty());
+    assert_eq!(lines(&mini, 244).iter().filter(|line| line.contains("priority=20")).count(), 0);
+}
+
+#[test]
+fn access_lists_that_cannot_be_meant_are_refused() {
+    let mut mini = one_pod();
+    let range = |lower: u16, upper: u16| {
+        format!(r#""protocol":6,"destination-port-range":{{"lower-port":{lower},"upper-port":{upper}}}"#)
+    };
+    for (rule, said) in [
+        (ace("r", "ingress", &range(90, 80), ""), "rule r: upper-port 80 is below lower-port 90"),
+        (
+            ace("r", "ingress", r#""destination-port-range":{"lower-port":1}"#, ""),
+            "ports without a protocol that has some",
+        ),
+        (
+            ace("r", "ingress", r#""protocol":6,"source-port-range":{"lower-port":1}"#, ""),
+            "source ports are not matched",
+        ),
+        (ace("r", "ingress", r#""dscp":10"#, ""), "dscp is not matched"),
+        (ace("r", "ingress", r#""source-mac-address":"0a:00:00:00:00:01""#, ""), "source-mac-address is not matched"),
+        (ace("r", "ingress", r#""destination-ipv4-network":"10.0.0.1/32""#, ""), "is the interface's own side"),
+        (
+            ace("r", "egress", r#""destination-ipv4-network":"10.0.0.1/32""#, &format!(r#","aclservice:remote-group-id":"{GROUP}""#)),
+            "a network and a remote-group-id",
+        ),
+        (r#"{"rule-name":"r","actions":{"permit":[null]}}"#.into(), "it has no direction"),
+        (
+            r#"{"rule-name":"r","actions":{"deny":[null]},"aclservice:direction":"aclservice:direction-egress"}"#.into(),
+            "it does not permit",
+        ),
+    ] {
+        let refusal = acl(&mut mini, &rule).unwrap_err();
+        assert!(refusal.to_string().contains(said), "{refusal}");
+        assert!(refusal.to_string().contains(GROUP), "{refusal}");
+    }
+    acl(&mut mini, &ace("r", "ingress", &range(80, 80), "")).unwrap();
+}
