@@ -81,7 +81,7 @@ fn any_pod() -> impl Strategy<Value = Row> {
                 let mut further = pod.interfaces[0].clone();
                 further.uid = format!("{uid}-second").into();
                 further.addresses = Box::default();
-                pod.interfaces = [&*pod.interfaces, &[further]].concat().into();
+                pod.interfaces.push(further);
             }
             Row::Pod(uid.into(), Some(pod))
         },
