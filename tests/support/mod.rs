@@ -192,7 +192,7 @@ impl Server {
 
     fn exchange(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n",
             body.len()
