@@ -116,7 +116,8 @@ impl Model {
         let (Some(spaces), Some(interface)) = (bound, self.interface_named(name)) else {
             return Known::default();
         };
-        let mut known = Known { spaces: spaces.clone(), ..Known::default() };
+        let interface_id = Some(interface.id.clone());
+        let mut known = Known { spaces: spaces.clone(), interface: interface_id, ..Known::default() };
         known.addresses.extend(interface.addresses.iter().map(|address| address.ip));
         if let Some((_, lport, attachment)) = interface.plugged() {
             known.places.push((interface.id.clone(), attachment.dpid, lport));
@@ -156,8 +157,11 @@ impl Policies {
             self.pods_in.entry((*space).clone()).or_default().insert(pod.clone());
         }
         if let Some(name) = interface_of(pod) {
-            before.places.iter().for_each(|(id, ..)| drop(self.bound_ids.remove(id)));
-            self.bound_ids.extend(after.places.iter().map(|(id, ..)| (id.clone(), name.into())));
+            // Another name may have it by now.
+            let own =
+                before.interface.as_ref().filter(|id| self.bound_ids.get(id).is_some_and(|of| of == name));
+            own.into_iter().for_each(|id| drop(self.bound_ids.remove(id)));
+            self.bound_ids.extend(after.interface.iter().map(|id| (id.clone(), name.into())));
         }
         for address in before.addresses.difference(&after.addresses) {
             let Some(pods) = self.by_address.get_mut(address) else { continue };

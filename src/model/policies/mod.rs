@@ -77,8 +77,8 @@ pub struct Policies {
     policed_on: BTreeMap<Dpid, BTreeSet<InterfaceId>>,
     /// Policies with a clause that got no id.
     lacking: BTreeSet<Text>,
-    /// The groups that interfaces are in by their access lists, by name, and the other way round; and the names of those that are
-    /// plugged in.
+    /// The groups that interfaces are in by their access lists, by name, and the other way round; and the names by which those that
+    /// there are were found.
     bound: BTreeMap<Text, BTreeSet<Text>>,
     bound_to: BTreeMap<Text, BTreeSet<Text>>,
     bound_ids: BTreeMap<InterfaceId, Text>,
@@ -125,6 +125,8 @@ struct Known {
     ports: Box<[NamedPort]>,
     addresses: BTreeSet<IpAddr>,
     places: Vec<(InterfaceId, Dpid, LportTag)>,
+    /// Of an interface with access lists, also while it is not plugged in.
+    interface: Option<InterfaceId>,
     groups: BTreeSet<Arc<GroupKey>>,
 }
 

@@ -119,8 +119,9 @@ pub(super) fn any_acl() -> impl Strategy<Value = Row> {
     parts.prop_flat_map(|(name, [there, icmp])| {
         let space: Text = format!("acl:{name}").into();
         let rules = (any_rules(space.clone()), any_rules(space.clone()));
-        rules.prop_map(move |(mut ingress, egress)| {
+        rules.prop_map(move |(mut ingress, mut egress)| {
             let ports = vec![Ports::All(Protocol::Other(1))];
+            ingress.iter_mut().chain(&mut egress).for_each(by_hand);
             ingress.extend(icmp.then_some(Rule { peers: Vec::new(), ports }));
             let policy = Policy {
                 namespace: space.clone(),
@@ -133,6 +134,22 @@ pub(super) fn any_acl() -> impl Strategy<Value = Row> {
             Row::Acl(name.into(), there.then(|| Arc::new(row)))
         })
     })
+}
+
+/// Access lists know no names of ports, and their groups are meant as a whole.
+fn by_hand(rule: &mut Rule) {
+    for peer in &mut rule.peers {
+        if let Peer::Pods(Scope::Namespace(space), pods) = peer
+            && space.starts_with("acl:")
+        {
+            *pods = Selector::default();
+        }
+    }
+    for ports in &mut rule.ports {
+        if let Ports::Named(protocol, _) = ports {
+            *ports = Ports::Range(*protocol, 80, 80);
+        }
+    }
 }
 
 /// An interface with access lists, or none.
