@@ -12,6 +12,7 @@ from robot.api.deco import keyword, library
 import carry
 import frames
 from lab import Lab, LabError, Outside, pod_json, run, wait_until
+from packets import checks_packets
 
 
 @library(scope="SUITE", auto_keywords=False)
@@ -251,6 +252,7 @@ class CoeusLab:
             raise AssertionError(f"{pod} does not reach {address} at once")
 
     @keyword
+    @checks_packets
     def ping_should_fail(self, pod, address):
         if self.pods[pod].ping(address, count=3, wait=0.5):
             raise AssertionError(f"{pod} reaches {address} and should not")
@@ -320,6 +322,7 @@ class CoeusLab:
         self.pods[pod].inside("ip", "address", "replace", address, "dev", "eth0")
 
     @keyword
+    @checks_packets
     def tcp_transfer(self, source, target, port=5000, size=2097152, address=None):
         """Sends `size` bytes over TCP and returns how many arrived."""
         ends = self.pods[target].namespace, self.pods[source].namespace
@@ -374,7 +377,7 @@ class CoeusLab:
 
     @keyword
     def wait_for_switches(self):
-        """Waits until every switch is connected and has stopped changing."""
+        """Waits until every switch is connected, has stopped changing, and goes by nothing that it cached before."""
         for node in self.lab.nodes:
             wait_until(f"the switch of {node.name} is connected", lambda: self.lab.switch_status(node).get("connected"), 20)
             seen = []
@@ -384,6 +387,7 @@ class CoeusLab:
                 return len(seen) > 3 and seen[-1] == seen[-2] == seen[-3]
 
             wait_until(f"{node.name} has settled", settled, 20, pause=0.15)
+        self.lab.forget_cached_flows()
 
     # -- the switch
 

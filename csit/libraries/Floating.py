@@ -6,6 +6,7 @@ from robot.libraries.BuiltIn import BuiltIn
 
 import carry
 from lab import Outside, run, wait_until
+from packets import checks_packets
 
 # Sends one ARP request (RFC 826) and counts the answers of a second.
 ASK = """
@@ -110,6 +111,7 @@ class Floating:
         wait_until(f"{host} reaches {address}", lambda: self.answers(host, address), float(timeout))
 
     @keyword
+    @checks_packets
     def host_should_not_reach(self, host, address):
         if self.answers(host, address):
             raise AssertionError(f"{host} reaches {address} and should not")
@@ -132,16 +134,19 @@ class Floating:
         return int(out)
 
     @keyword
+    @checks_packets
     def source_seen_by(self, host, pod, address, port=9999):
         """A pod connects to a host over TCP; answers the address that the host saw."""
         return carry.pour(self.hosts[host], self.coeus.pods[pod].namespace, address, port)[1]
 
     @keyword
+    @checks_packets
     def bytes_to_pod(self, host, pod, address, size=1048576, port=8088):
         """A host outside sends to a pod's floating address over TCP; answers how many bytes arrived."""
         return carry.pour(self.coeus.pods[pod].namespace, self.hosts[host], address, port, size)[0]
 
     @keyword
+    @checks_packets
     def bytes_to_host(self, pod, host, address, size=1048576, port=8089):
         """The other way round."""
         return carry.pour(self.hosts[host], self.coeus.pods[pod].namespace, address, port, size)[0]

@@ -8,6 +8,7 @@ from robot.libraries.BuiltIn import BuiltIn
 
 import carry
 from lab import run, wait_until
+from packets import checks_packets
 
 PORT = "coeus0"
 
@@ -62,6 +63,7 @@ class NorthSouth:
         self.node_reaches(node, address, float(timeout))
 
     @keyword
+    @checks_packets
     def node_should_not_reach(self, node, address):
         out = self.node(node).inside("ping", "-n", "-c", "3", "-i", "0.2", "-W", "1", address, check=False)
         logger.info(out)
@@ -69,18 +71,21 @@ class NorthSouth:
             raise AssertionError(f"node {node} reaches {address} and should not")
 
     @keyword
+    @checks_packets
     def health_check(self, node, pod, port=8080, size=1048576):
         """The node connects to a pod over TCP; answers how many bytes arrived there."""
         pod = self.coeus.pods[pod]
         return carry.pour(pod.namespace, self.node(node).namespace, pod.address, port, size)[0]
 
     @keyword
+    @checks_packets
     def connect_to_node(self, pod, node, port=10250, size=1048576):
         """A pod connects to a node over TCP; answers how many bytes arrived there."""
         node = self.node(node)
         return carry.pour(node.namespace, self.coeus.pods[pod].namespace, node.local_ip, port, size)[0]
 
     @keyword
+    @checks_packets
     def ping_from(self, pod, source, address):
         """Pings from an address that the pod has beside its own; answers how many answers came."""
         target = self.coeus.pods[pod]
@@ -118,6 +123,7 @@ class NorthSouth:
         return "2001:db8:9::2"
 
     @keyword
+    @checks_packets
     def source_seen_outside(self, pod, address):
         """Where a connection of the pod comes from, as the host outside sees it."""
         listener = subprocess.Popen(
@@ -132,18 +138,21 @@ class NorthSouth:
             listener.kill()
 
     @keyword
+    @checks_packets
     def outside_should_not_reach(self, address):
         out = run("ip", "netns", "exec", self.outside, "ping", "-n", "-c", "3", "-i", "0.2", "-W", "1", address, check=False)
         if " 0 received" not in out:
             raise AssertionError(f"{address} is reached from outside, unasked")
 
     @keyword
+    @checks_packets
     def outside_should_reach(self, address):
         out = run("ip", "netns", "exec", self.outside, "ping", "-n", "-c", "3", "-i", "0.2", "-W", "1", address, check=False)
         if " 0 received" in out:
             raise AssertionError(f"{address} is not reached from outside")
 
     @keyword
+    @checks_packets
     def connect_to_outside(self, pod, address, port=8080, size=1048576):
         """A pod connects to the host outside over TCP; answers how many bytes arrived there."""
         return carry.pour(self.outside, self.coeus.pods[pod].namespace, address, port, size)[0]

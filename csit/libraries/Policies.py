@@ -47,8 +47,7 @@ class Policies:
         answer = self.request(method, f"{path}?wait=programmed&timeout=20s", body, (200, 201))
         if (state := answer.headers.get("Coeus-Programmed")) != "programmed":
             raise AssertionError(f"{method} {path}: it is {state} on the switches: {answer.text}")
-        for node in self.coeus.lab.nodes:
-            node.appctl("revalidator/purge")
+        self.coeus.lab.forget_cached_flows()
 
     # -- what is written
 
@@ -150,8 +149,7 @@ class Policies:
                 return
             if time.monotonic() - began > float(patience):
                 # Open vSwitch 3.1.0 now and then keeps a cached verdict that its tables do not give: ask without the cache.
-                for node in self.coeus.lab.nodes:
-                    node.appctl("revalidator/purge")
+                self.coeus.lab.forget_cached_flows()
                 still = [cell for cell in self.cells() if cell]
                 said = f"{'; '.join(wrong[:8])}; labels {self.labels}; policies {self.policies}"
                 if still:

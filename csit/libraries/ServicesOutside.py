@@ -11,6 +11,7 @@ from robot.libraries.BuiltIn import BuiltIn
 
 import carry
 from lab import run, wait_until
+from packets import checks_packets
 
 PORT = "coeus0"
 #: Where a node hands over what it gets for node ports.
@@ -59,6 +60,7 @@ class ServicesOutside:
             return client.recv(200).decode()
 
     @keyword
+    @checks_packets
     def host_should_be_answered(self, host, address, port, protocol="TCP", among=None, times=16, all_of_them=True):
         """A host asks some times, each time anew: those named answer, each of them if there are tries enough."""
         answers = collections.Counter()
@@ -73,6 +75,7 @@ class ServicesOutside:
             raise AssertionError(f"{address}:{port} was answered by {dict(answers)}, not by {wanted}")
 
     @keyword
+    @checks_packets
     def host_should_get_no_answer(self, host, address, port, protocol="TCP"):
         try:
             answer = self.ask(host, address, port, protocol)
@@ -101,6 +104,7 @@ class ServicesOutside:
         return self.ask(host, address, port, protocol)
 
     @keyword
+    @checks_packets
     def bytes_back(self, host, address, port, size=1048576):
         """Sends so many bytes to a service by TCP, which sends them back; returns how many came back."""
         with carry.inside(self.namespace(host), lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as client:

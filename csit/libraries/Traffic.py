@@ -11,6 +11,7 @@ from robot.libraries.BuiltIn import BuiltIn
 
 import carry
 import frames
+from packets import checks_packets
 
 #: What fits into the tunnel, and so the MTU of a pod (1500 less the 50 bytes of VXLAN).
 MTU = 1450
@@ -91,6 +92,7 @@ class Traffic:
             raise AssertionError(out.strip().splitlines()[-2:] or "no answer")
 
     @keyword
+    @checks_packets
     def nothing_should_pass(self, source, target, version):
         """Echoes, a connection, datagrams and fragments of the source: none may be seen at the target."""
         version = int(version[-1])
@@ -116,6 +118,7 @@ class Traffic:
             raise AssertionError(f"{target} sees {len(seen)} packets of {source} and answers {answers} echo requests")
 
     @keyword
+    @checks_packets
     def only_members_should_get(self, source, kind, *members):
         """A frame for all, or for a group: each member but the sender gets one copy, and nobody else of the lab any."""
         sender = self.pod(source)

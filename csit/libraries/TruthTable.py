@@ -242,8 +242,10 @@ class TruthTable:
         logger.info(f"wrong for long: {wrong}")
         old = {kind for _, _, kind, _ in wrong} == {"OLD"}
         self.turned, self.cached = self.turned + old, self.cached + (not old)
+        if not old:
+            return self.coeus.lab.forget_cached_flows()
         for node in self.coeus.lab.nodes:
-            node.appctl("dpctl/flush-conntrack" if old else "revalidator/purge")
+            node.appctl("dpctl/flush-conntrack")
 
     # -- the table
 

@@ -239,11 +239,14 @@ class Pod:
         return int(match.group(1)) if match else 0
 
     def reaches(self, address, timeout=15.0):
-        """True as soon as one ping is answered, false when none is within the time."""
-        end = time.monotonic() + timeout
-        while time.monotonic() < end:
+        """True as soon as one ping is answered, false when none is within the time. Half way, switches forget what they cached."""
+        begin, patient = time.monotonic(), True
+        while (spent := time.monotonic() - begin) < timeout:
             if self.ping(address, count=1, wait=0.5):
                 return True
+            if patient and spent > timeout / 2:
+                patient = False
+                self.lab.forget_cached_flows()
         return False
 
     def unplug(self):
@@ -334,6 +337,11 @@ class Lab:
         pod = Pod(self, node, iface_id, mac, address, gateway)
         self.pods.append(pod)
         return pod
+
+    def forget_cached_flows(self):
+        """Has every switch decide by its tables again: what its datapath has cached is gone."""
+        for node in self.nodes:
+            run("ovs-appctl", "-t", node.dir / "vs.ctl", "revalidator/purge", env=node.env, check=False)
 
     # -- the controller
 
