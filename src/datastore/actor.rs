@@ -455,6 +455,7 @@ impl Writer {
         let mut entries = Vec::new();
         let mut stop = None;
         for message in messages {
+            self.settle(&mut entries, now);
             match message {
                 Message::Stop { reply } => stop = Some(reply),
                 Message::Ask { question } => self.core.ask(question),
@@ -466,7 +467,7 @@ impl Writer {
                 }
                 Message::Commit { transaction, reply } => {
                     let before = self.core.snapshot.revision;
-                    let outcome = self.guarded(now, |core| core.apply(&transaction, now));
+                    let outcome = self.guarded(now, |core| core.apply_unsettled(&transaction, now));
                     let Ok(committed) = &outcome else {
                         waiting.push((reply, outcome));
                         continue;
@@ -508,6 +509,9 @@ impl Writer {
                 }
             }
         }
+        // Switches are told while what is derived is put where it is read.
+        self.core.published();
+        self.settle(&mut entries, now);
         self.records += records.len();
         self.last = records.last().map_or(self.last, |(revision, _)| *revision);
         self.core.keep();
@@ -529,6 +533,15 @@ impl Writer {
             self.checkpoint();
         }
         stop
+    }
+
+    /// Has what the last commit derived stand in the trees, also in its entry.
+    fn settle(&mut self, entries: &mut [Entry], now: SystemTime) {
+        if self.core.settle(now)
+            && let Some(last) = entries.last_mut()
+        {
+            last.state = self.core.state.clone();
+        }
     }
 
     /// Makes records durable, if there are any.
@@ -586,7 +599,6 @@ impl Writer {
         }
         self.times.lock().unwrap_or_else(PoisonError::into_inner).add(revision, now);
         self.published.store(self.core.keep().clone());
-        self.core.published();
         self.shown.send_replace(revision);
     }
 

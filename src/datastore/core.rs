@@ -27,6 +27,8 @@ pub struct Core {
     /// The same state, as the past keeps it: what to return to when a commit fails half way.
     pub(super) state: Arc<State>,
     engine: Box<dyn Engine>,
+    /// What the last commit derived, where it does not stand in the trees yet.
+    pub(super) unsettled: Option<Arc<[DerivedEdit]>>,
     /// Allocations in force, by pool and key.
     pub(super) ids: Ids,
     recent: VecDeque<(u64, Store, Trail)>,
@@ -90,6 +92,7 @@ impl Core {
             state: State::kept(Arc::new(snapshot.clone()), in_force.clone()),
             snapshot,
             engine,
+            unsettled: None,
             ids: in_force,
             recent: VecDeque::new(),
             index: Index::default(),
@@ -119,6 +122,7 @@ impl Core {
 
     /// Goes back to the last state that was reached, from whatever a commit left of it.
     pub(super) fn take_back(&mut self) {
+        self.unsettled = None;
         let whole = self.state.whole();
         self.snapshot = Snapshot::clone(&whole.snapshot);
         self.ids = whole.ids.clone();
@@ -157,6 +161,18 @@ impl Core {
     /// # Errors
     /// Whatever makes the transaction impossible, with the path concerned.
     pub fn apply(&mut self, transaction: &Transaction, now: SystemTime) -> Result<Committed, DatastoreError> {
+        let outcome = self.apply_unsettled(transaction, now);
+        self.settle(now);
+        outcome
+    }
+
+    /// The same, but what is derived does not stand in the trees before [`Core::settle`]: switches need not wait for that.
+    pub(super) fn apply_unsettled(
+        &mut self,
+        transaction: &Transaction,
+        now: SystemTime,
+    ) -> Result<Committed, DatastoreError> {
+        self.settle(now);
         let outcome = if !transaction.durable {
             self.apply_passing(transaction)
         } else if let Some(place) = self.in_place(transaction) {
@@ -165,6 +181,25 @@ impl Core {
             self.apply_to_copy(transaction, now)
         };
         outcome.map_err(|error| self.with_origin(error, &transaction.edits))
+    }
+
+    /// Puts what the last commit derived into the trees; true if that was still to be done.
+    pub(super) fn settle(&mut self, now: SystemTime) -> bool {
+        let Some(edits) = self.unsettled.take() else { return false };
+        let revision = self.snapshot.revision.0;
+        let snapshot = &mut self.snapshot;
+        let outcome = catch_unwind(AssertUnwindSafe(|| derive(snapshot, &edits, revision)));
+        if !self.state.is_behind(self.snapshot.revision) {
+            self.state = State::kept(Arc::new(self.snapshot.clone()), self.ids.clone());
+        }
+        if outcome.is_err() {
+            tracing::error!(
+                revision,
+                "what was derived could not be put in place; everything is derived anew"
+            );
+            self.restore(now);
+        }
+        true
     }
 
     /// The same error; that a node is derived is told with whom it is derived of.
@@ -188,18 +223,17 @@ impl Core {
         transaction: &Transaction,
         now: SystemTime,
     ) -> Result<Committed, DatastoreError> {
-        let Prepared { before, mut after, created, changes } = self.prepare(transaction)?;
+        let Prepared { before, after, created, changes } = self.prepare(transaction)?;
         if changes.is_empty() {
             return Ok(Committed::of(before.revision, created, false));
         }
         let revision = after.revision;
         let commit = Commit { revision, after: &after, changes: &changes, now };
         let derived = self.render(&commit, now, |engine, commit| engine.render(commit))?;
-        derive(&mut after, &derived.edits, revision.0);
         take_ids(&mut self.ids, &derived.ids);
         self.remember(revision, &changes);
         self.snapshot = after;
-        self.state = State::kept(Arc::new(self.snapshot.clone()), self.ids.clone());
+        self.unsettled = Some(derived.edits.into());
         Ok(Committed { revision, created, changed: true, ids: derived.ids })
     }
 

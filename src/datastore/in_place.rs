@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::core::{apply_edit, derive, take_ids};
+use super::core::{apply_edit, take_ids};
 use super::past::{Done, State};
 use super::{
     Change, Commit, Committed, Core, DatastoreError, Edit, Operation, Revision, Snapshot, Transaction,
@@ -101,11 +101,12 @@ impl Core {
         after.revision = revision;
         let commit = Commit { revision, after: &after, changes: &changes, now };
         let derived = self.render(&commit, now, |engine, commit| engine.render(commit))?;
-        derive(&mut after, &derived.edits, revision.0);
         take_ids(&mut self.ids, &derived.ids);
         self.remember(revision, &changes);
         self.snapshot = after;
-        let done = Done { revision, edit: edit.clone(), derived: derived.edits, ids: derived.ids };
+        let edits: Arc<[_]> = derived.edits.into();
+        self.unsettled = Some(edits.clone());
+        let done = Done { revision, edit: edit.clone(), derived: edits, ids: derived.ids };
         Ok((created, Some(done)))
     }
 }

@@ -34,7 +34,7 @@ pub(super) struct Whole {
 pub(super) struct Done {
     pub revision: Revision,
     pub edit: Edit,
-    pub derived: Vec<DerivedEdit>,
+    pub derived: Arc<[DerivedEdit]>,
     pub ids: Vec<IdChange>,
 }
 
@@ -46,6 +46,11 @@ impl State {
     /// The state behind another one.
     pub fn after(before: Arc<State>, done: Done) -> Arc<State> {
         Arc::new(State::Behind { before, done, made: OnceLock::new() })
+    }
+
+    /// Whether it is the state that a commit with this revision led to, as the way that leads there.
+    pub fn is_behind(&self, revision: Revision) -> bool {
+        matches!(self, State::Behind { done, .. } if done.revision == revision)
     }
 
     /// The whole state. It is made from the nearest one that is there, and kept.

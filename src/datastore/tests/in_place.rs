@@ -57,6 +57,7 @@ proptest! {
             let now = SystemTime::UNIX_EPOCH;
             let answer = one.apply(&transaction, now);
             let wanted = other.apply_to_copy(&transaction, now);
+            other.settle(now);
             prop_assert_eq!(format!("{answer:?}"), format!("{wanted:?}"));
             prop_assert_eq!(text(&one.snapshot), text(&other.snapshot));
             prop_assert_eq!(one.ids(), other.ids());
@@ -70,6 +71,36 @@ proptest! {
             prop_assert_eq!(&crate::datastore::history::id_changes(&state.whole().ids), ids);
         }
     }
+}
+
+/// Between a commit and its settling the journal and the switches have it; whatever comes next finds it in the trees.
+#[test]
+fn what_is_derived_waits_until_it_is_settled() {
+    let (now, empty) = (SystemTime::UNIX_EPOCH, Snapshot::empty(builtin()));
+    let fresh = || Core::new(empty.clone(), &[], Box::new(Probe::default()), now);
+    let derived = |core: &Core| {
+        [Store::Config, Store::Operational].map(|store| core.snapshot.layers(store).derived.clone())
+    };
+    let (mut one, mut other) = (fresh(), fresh());
+    for name in ["a", "b"] {
+        for uid in [1, 2] {
+            let transaction = Transaction::new("t", vec![pod(Operation::Replace, uid, name)]);
+            let before = format!("{:?}", derived(&one));
+            one.apply_unsettled(&transaction, now).unwrap();
+            other.apply(&transaction, now).unwrap();
+            assert_eq!(format!("{:?}", derived(&one)), before);
+            assert_ne!(text(&one.snapshot), text(&other.snapshot));
+            assert!(one.settle(now) && !one.settle(now));
+            assert_eq!(text(&one.snapshot), text(&other.snapshot));
+            assert_eq!(text(&one.state.whole().snapshot), text(&other.snapshot));
+        }
+    }
+    let (first, second) = (pod(Operation::Replace, 1, "c"), pod(Operation::Replace, 2, "c"));
+    one.apply_unsettled(&Transaction::new("t", vec![first.clone()]), now).unwrap();
+    one.apply(&Transaction::new("t", vec![second.clone()]), now).unwrap();
+    apply(&mut other, vec![first]).unwrap();
+    apply(&mut other, vec![second]).unwrap();
+    assert_eq!(text(&one.snapshot), text(&other.snapshot));
 }
 
 #[test]
