@@ -5,7 +5,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use coeus::schema::json::{self, Mode};
@@ -149,7 +148,7 @@ fn main() {
     }
 }
 
-fn put(root: &mut Arc<Fields>, schema: &Schema, path: &str, body: Option<&str>) {
+fn put(root: &mut Fields, schema: &Schema, path: &str, body: Option<&str>) {
     let path = DataPath::parse_rfc8040(schema, path).unwrap();
     match body {
         Some(body) => {
@@ -165,7 +164,7 @@ fn put(root: &mut Arc<Fields>, schema: &Schema, path: &str, body: Option<&str>) 
 /// The least of several rounds of going there and back, by one edit.
 fn cost(case: &Case, count: usize, kept: bool) -> Duration {
     let schema = case.schema;
-    let mut before = Arc::default();
+    let mut before = Fields::default();
     for number in 0..count {
         let (path, body) = (case.entry)(number);
         put(&mut before, schema, &path, Some(&body));
@@ -174,7 +173,7 @@ fn cost(case: &Case, count: usize, kept: bool) -> Duration {
     let mut after = before.clone();
     put(&mut after, schema, &path, body.as_deref());
     let mut index = Index::default();
-    let mut check = |root: &Arc<Fields>, changes: &[Difference]| {
+    let mut check = |root: &Fields, changes: &[Difference]| {
         let outcome = if kept {
             validate_with(&mut index, schema, root, changes)
         } else {

@@ -66,7 +66,7 @@ impl Controller {
     fn revision(&self) -> u64 {
         let topology = builtin().resolve("/network-topology:network-topology");
         let snapshot = self.datastore.snapshot();
-        snapshot.operational.input.container(topology).map_or(0, |facts| facts.modified)
+        snapshot.operational.input.container(topology).map_or(0, |facts| facts.modified())
     }
 
     /// `ovsdb-connected` of the only switch.

@@ -13,7 +13,7 @@ const PODS: &str = r#"{"pod:coe":{"pods":[
         {"uid":"00000000-0000-4000-8000-000000000001","ip-address":"10.0.0.1","network-type":"VXLAN"}]},
     {"uid":"00000000-0000-4000-8000-000000000002","host-ip-address":"192.0.2.1"}]}}"#;
 
-static ROOT: LazyLock<Arc<Fields>> =
+static ROOT: LazyLock<Fields> =
     LazyLock::new(|| json::parse(builtin(), None, PODS.as_bytes(), json::Mode::Strict).unwrap());
 
 fn page(text: &str) {

@@ -38,7 +38,7 @@ impl Denials {
 }
 
 /// The container `nacm`, if there was one, and what it came to.
-type Compiled = (Option<Arc<Fields>>, Arc<Policy>);
+type Compiled = (Option<Fields>, Arc<Policy>);
 
 /// Keeps the policy compiled as long as the configuration of it is the same.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ pub struct Gatekeeper {
 
 impl Gatekeeper {
     /// The container `nacm` of a configuration.
-    pub fn rules_in<'a>(schema: &Schema, config: &'a Fields) -> Option<&'a Arc<Fields>> {
+    pub fn rules_in<'a>(schema: &Schema, config: &'a Fields) -> Option<&'a Fields> {
         config.container(schema.child(None, Some("ietf-netconf-acm"), "nacm")?)
     }
 
@@ -60,8 +60,8 @@ impl Gatekeeper {
         }
         let rules = Gatekeeper::rules_in(schema, config);
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |known: &Option<Arc<Fields>>| match (known, rules) {
-            (Some(known), Some(rules)) => Arc::ptr_eq(known, rules),
+        let same = |known: &Option<Fields>| match (known, rules) {
+            (Some(known), Some(rules)) => known.ptr_eq(rules),
             (None, None) => true,
             _ => false,
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::policy::{About, Policy, Rule};
 use super::{DefaultDeny, Denial, Operation};
-use crate::schema::{Children, DataPath, Fields, Kind, List, Node, Schema, SchemaId, Step, lexical};
+use crate::schema::{DataPath, Fields, Kind, List, Node, Schema, SchemaId, Step, lexical};
 
 /// What holds for a node of the models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,18 +135,18 @@ impl Grants {
     }
 
     /// A tree without what may not be read; the same tree when that is all of it.
-    pub fn readable(&self, schema: &Schema, root: &Arc<Fields>) -> Arc<Fields> {
+    pub fn readable(&self, schema: &Schema, root: &Fields) -> Fields {
         self.fields(schema, &mut Vec::new(), root).unwrap_or_default()
     }
 
     /// The readable children; `None` when none is left.
-    fn fields(&self, schema: &Schema, path: &mut Vec<Step>, fields: &Arc<Fields>) -> Option<Arc<Fields>> {
-        let all_open = fields.children.iter().all(|(id, _)| self.is(&self.open, *id, Operation::Read));
+    fn fields(&self, schema: &Schema, path: &mut Vec<Step>, fields: &Fields) -> Option<Fields> {
+        let all_open = fields.iter().all(|(id, _)| self.is(&self.open, *id, Operation::Read));
         if all_open {
             return Some(fields.clone());
         }
-        let mut children = Vec::with_capacity(fields.children.len());
-        for (id, node) in &fields.children {
+        let mut children = Vec::with_capacity(fields.len());
+        for (id, node) in fields {
             if self.is(&self.open, *id, Operation::Read) {
                 children.push((*id, node.clone()));
                 continue;
@@ -158,7 +158,7 @@ impl Grants {
         if children.is_empty() {
             return None;
         }
-        Some(Arc::new(Fields { modified: fields.modified, children: Children::sorted(children) }))
+        Some(Fields::of(children).dated(fields.modified()))
     }
 
     fn node(&self, schema: &Schema, path: &mut Vec<Step>, node: &Node) -> Option<Node> {
@@ -186,7 +186,7 @@ impl Grants {
                 let presence = matches!(schema.node(id).kind, Kind::Container { presence: true });
                 match self.fields(schema, path, fields) {
                     Some(fields) => Some(Node::Container(fields)),
-                    None => presence.then(|| Node::Container(Arc::default())),
+                    None => presence.then(|| Node::Container(Fields::default())),
                 }
             }
         }
@@ -290,7 +290,7 @@ impl Grants {
                     self.decide(schema, path, operation)?;
                 }
                 let keys = lexical::key_leafs(schema, id);
-                for (child, node) in fields.children.iter().filter(|(child, _)| !keys.contains(child)) {
+                for (child, node) in fields.iter().filter(|(child, _)| !keys.contains(child)) {
                     path.push(Step { node: *child, key: None });
                     self.all(schema, path, node, operation)?;
                     path.pop();

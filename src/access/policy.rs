@@ -85,7 +85,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn get(&self, name: &str) -> Option<(SchemaId, &'a Node)> {
         let named = |(id, _): &(&SchemaId, &Node)| &*self.schema.node(**id).name == name;
-        self.fields.children.iter().find(named).map(|(id, node)| (*id, node))
+        self.fields.iter().find(named).map(|(id, node)| (*id, node))
     }
 
     fn text(&self, name: &str) -> Option<String> {
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
 
     fn entries(&self, name: &str) -> Vec<Reader<'a>> {
         let list = self.get(name).and_then(|(_, node)| node.as_list());
-        let entry = |(_, fields): (_, &'a Arc<Fields>)| Reader { schema: self.schema, fields };
+        let entry = |(_, fields): (_, &'a Fields)| Reader { schema: self.schema, fields };
         list.into_iter().flatten().map(entry).collect()
     }
 }

@@ -10,7 +10,7 @@ use crate::schema::{DataPath, Fields, Node, Schema, builtin, json};
 const UID: &str = "ac092d9b-e9eb-bae2-eed8-74aca2b7fa9c";
 const OTHER: &str = "bc092d9b-e9eb-bae2-eed8-74aca2b7fa9c";
 
-fn tree(schema: &Schema, text: &str) -> Arc<Fields> {
+fn tree(schema: &Schema, text: &str) -> Fields {
     match json::parse_resource(schema, &DataPath::root(), text.as_bytes(), json::Mode::Strict).unwrap() {
         Node::Container(fields) => fields,
         other => panic!("{other:?}"),
@@ -167,13 +167,13 @@ fn what_may_not_be_read_is_left_out_and_the_rest_is_shared() {
         (String::from_utf8(out).unwrap(), seen)
     };
     let (_, same) = shown(&[]);
-    assert!(Arc::ptr_eq(&same, &root), "where no rule bites nothing is copied");
+    assert!(same.ptr_eq(&root), "where no rule bites nothing is copied");
     let (text, _) = shown(&["a /k8s-node:k8s-nodes-info read deny"]);
     assert!(text.contains("pods") && !text.contains("k8s-nodes-info"), "{text}");
     let (text, seen) = shown(&[&format!("a /pod:coe/pods[uid='{UID}'] read deny")]);
     assert!(text.contains(OTHER) && !text.contains(UID), "{text}");
     let nodes = schema.resolve("/k8s-node:k8s-nodes-info");
-    assert!(Arc::ptr_eq(seen.container(nodes).unwrap(), root.container(nodes).unwrap()));
+    assert!(seen.container(nodes).unwrap().ptr_eq(root.container(nodes).unwrap()));
     let (text, _) = shown(&["a /pod:coe/pods/interface read deny", "b /pod:coe/pods/name read deny"]);
     assert!(text.contains(OTHER) && !text.contains("interface") && !text.contains("name\""), "{text}");
     let (text, _) = shown(&["a /pod:coe/pods/uid read deny"]);

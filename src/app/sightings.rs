@@ -106,7 +106,7 @@ impl ListNames {
     fn read(&self, snapshot: &Snapshot) -> BTreeMap<Dpid, Both> {
         let top = snapshot.read(Store::Operational, &DataPath::root().child(self.top));
         let entries = top.as_ref().and_then(Node::fields).and_then(|top| top.list(self.list));
-        let read = |(key, entry): (&Key, &std::sync::Arc<Fields>)| {
+        let read = |(key, entry): (&Key, &Fields)| {
             let [Value::Text(dpid)] = key.values() else { return None };
             Some((dpid.parse().ok()?, self.sessions.each_ref().map(|names| names.read(entry))))
         };
@@ -247,8 +247,8 @@ mod tests {
         /// The next life: what was not durable is gone.
         fn again(self) -> Life {
             let mut snapshot = self.core.snapshot().clone();
-            snapshot.config.derived = std::sync::Arc::default();
-            snapshot.operational.derived = std::sync::Arc::default();
+            snapshot.config.derived = crate::schema::Fields::default();
+            snapshot.operational.derived = crate::schema::Fields::default();
             Life::of(snapshot)
         }
 

@@ -67,15 +67,15 @@ impl Core {
     }
 
     /// The rules of access of a state.
-    pub(super) fn access_rules(snapshot: &Snapshot) -> Option<Arc<Fields>> {
+    pub(super) fn access_rules(snapshot: &Snapshot) -> Option<Fields> {
         Gatekeeper::rules_in(snapshot.schema, &snapshot.config.input).cloned()
     }
 
     /// Refuses rules of access that cannot be read; `before`: those that were in force.
-    pub(super) fn rules_hold(before: Option<&Arc<Fields>>, after: &Snapshot) -> Result<(), DatastoreError> {
+    pub(super) fn rules_hold(before: Option<&Fields>, after: &Snapshot) -> Result<(), DatastoreError> {
         let schema = after.schema;
         match (before, Gatekeeper::rules_in(schema, &after.config.input)) {
-            (Some(old), Some(new)) if Arc::ptr_eq(old, new) => Ok(()),
+            (Some(old), Some(new)) if old.ptr_eq(new) => Ok(()),
             (_, None) => Ok(()),
             (_, Some(new)) => Policy::of(schema, new).map(drop).map_err(|message| DatastoreError::Refused {
                 path: "/ietf-netconf-acm:nacm".into(),

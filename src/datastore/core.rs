@@ -15,7 +15,8 @@ use super::{
 };
 use crate::access::{Gatekeeper, Grants};
 use crate::schema::{
-    DataPath, Index, Parents, Schema, diff, merge_layers, reposition, stamp_since, tree, validate_with,
+    DataPath, Fields, Index, Parents, Schema, diff, merge_layers, reposition, stamp_since, tree,
+    validate_with,
 };
 
 /// Changed paths kept for conflict detection. An edit based on something older is a conflict.
@@ -146,7 +147,7 @@ impl Core {
     fn restore(&mut self, now: SystemTime) {
         self.take_back();
         for store in [Store::Config, Store::Operational] {
-            self.snapshot.layers_mut(store).derived = Arc::default();
+            self.snapshot.layers_mut(store).derived = Fields::default();
         }
         let ids = self.ids();
         let derived = self.engine.restore(&self.snapshot, &ids, now);

@@ -41,7 +41,7 @@ pub struct DerivedNode {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Content {
-    Fields(Arc<Fields>),
+    Fields(Fields),
     Other(Arc<Node>),
 }
 
@@ -142,11 +142,11 @@ impl DerivedNode {
         }
     }
 
-    pub fn fields(&self) -> Option<&Arc<Fields>> {
+    pub fn fields(&self) -> Option<&Fields> {
         if let Content::Fields(fields) = &self.content { Some(fields) } else { None }
     }
 
-    pub fn fields_mut(&mut self) -> Option<&mut Arc<Fields>> {
+    pub fn fields_mut(&mut self) -> Option<&mut Fields> {
         if let Content::Fields(fields) = &mut self.content { Some(fields) } else { None }
     }
 

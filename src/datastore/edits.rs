@@ -9,7 +9,7 @@ use crate::schema::{
 
 /// The edits that make `after` of `before`: whole list entries that come and go, else single leafs. None asks for what is there
 /// or is not there to be so (they replace and remove), and what is moved goes to the end of its list, one after the other.
-pub fn edits_between(schema: &Schema, store: Store, before: &Arc<Fields>, after: &Arc<Fields>) -> Vec<Edit> {
+pub fn edits_between(schema: &Schema, store: Store, before: &Fields, after: &Fields) -> Vec<Edit> {
     let mut between = Between { schema, store, edits: Vec::new() };
     let mut moves = Vec::new();
     for (path, before, after) in diff(schema, before, after) {
@@ -49,8 +49,7 @@ impl Between<'_> {
 
     /// What is not in lists with keys: their entries are differences of their own.
     fn fields(&mut self, at: &DataPath, before: &Fields, after: &Fields, moves: &mut Vec<Edit>) {
-        let mut ids: Vec<SchemaId> =
-            before.children.iter().chain(&after.children).map(|(id, _)| *id).collect();
+        let mut ids: Vec<SchemaId> = before.iter().chain(after.iter()).map(|(id, _)| *id).collect();
         ids.sort_unstable();
         ids.dedup();
         // What goes, goes first: of two cases of a choice the one that comes would be taken away again.

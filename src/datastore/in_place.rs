@@ -111,7 +111,7 @@ impl Core {
     }
 }
 
-fn entry_at(snapshot: &Snapshot, edit: &Edit, entry: &DataPath) -> Option<Arc<Fields>> {
+fn entry_at(snapshot: &Snapshot, edit: &Edit, entry: &DataPath) -> Option<Fields> {
     match tree::get_ref(&snapshot.layers(edit.store).input, entry) {
         Some(NodeRef::Fields(fields)) => Some(fields.clone()),
         _ => None,

@@ -138,8 +138,8 @@ pub struct Snapshot {
 /// One store: what was written and what was derived.
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
-    pub input: Arc<Fields>,
-    pub derived: Arc<Fields>,
+    pub input: Fields,
+    pub derived: Fields,
 }
 
 impl Edit {

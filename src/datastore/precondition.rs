@@ -80,7 +80,7 @@ impl Snapshot {
                 None => tree::get_ref(root, path),
             };
             match fields {
-                Some(NodeRef::Fields(fields)) => Revision(fields.modified),
+                Some(NodeRef::Fields(fields)) => Revision(fields.modified()),
                 _ => Revision(0),
             }
         };

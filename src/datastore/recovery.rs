@@ -208,7 +208,7 @@ pub fn checkpoint_parts(snapshot: &Snapshot, ids: &[IdChange], time: u64) -> Vec
     };
     let mut parts = vec![record(Vec::new(), ids.to_vec())];
     for store in [Store::Config, Store::Operational] {
-        for (id, node) in &snapshot.layers(store).input.children {
+        for (id, node) in &snapshot.layers(store).input {
             let path = DataPath::root().child(*id);
             let mut edits = Vec::new();
             spread(store, path, node, &mut edits, &mut |edits| parts.push(record(edits, Vec::new())));
@@ -229,7 +229,7 @@ fn spread(store: Store, path: DataPath, node: &Node, edits: &mut Vec<Edit>, full
         }
     };
     let Node::Container(fields) = node else { return add(path, node.clone()) };
-    for (id, child) in &fields.children {
+    for (id, child) in fields.iter() {
         match child {
             Node::List(list) if list.len() > ENTRIES && !matches!(list.entries(), Entries::Keyless(_)) => {
                 for (key, entry) in list {

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use super::{Layers, Revision, Snapshot, Store};
 use crate::schema::{DataPath, Fields, Key, Node, Schema, SchemaId, get_merged, merge_layers, tree};
 
@@ -32,7 +30,7 @@ impl Snapshot {
     }
 
     /// The entry of a list below a top-level container, written or derived.
-    pub fn entry(&self, store: Store, container: SchemaId, list: SchemaId, key: Key) -> Option<Arc<Fields>> {
+    pub fn entry(&self, store: Store, container: SchemaId, list: SchemaId, key: Key) -> Option<Fields> {
         match self.read(store, &DataPath::root().child(container).entry(list, key)) {
             Some(Node::Container(fields)) => Some(fields),
             _ => None,

@@ -1,7 +1,6 @@
 //! What stands behind a logical port: found by the tag that a punted packet carries.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use super::read::Reader;
 use crate::datastore::{Snapshot, Store};
@@ -67,7 +66,7 @@ impl Lookup {
         self.object(snapshot, interface).is_some()
     }
 
-    fn object(&self, snapshot: &Snapshot, interface: &str) -> Option<Arc<Fields>> {
+    fn object(&self, snapshot: &Snapshot, interface: &str) -> Option<Fields> {
         snapshot.entry(Store::Operational, self.objects, self.object, Key::text(interface))
     }
 

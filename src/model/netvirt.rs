@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use ipnetwork::IpNetwork;
 
@@ -138,7 +137,7 @@ impl NetvirtNames {
         let entry =
             |top, list| snapshot.config.input.container(top)?.list(list)?.get(&text_key(name)).cloned();
         let [ietf, elan, vpn] = self.interface_lists().map(|(top, list)| entry(top, list));
-        let carries = |fields: &Arc<Fields>| match fields.leaf(self.interface_type) {
+        let carries = |fields: &Fields| match fields.leaf(self.interface_type) {
             Some(Value::Identity(kind)) => Some(*kind) == self.l2vlan,
             _ => true,
         };
@@ -151,8 +150,8 @@ impl NetvirtNames {
             name: name.clone(),
             exists: ietf.is_some(),
             is_disabled: ietf.as_ref().and_then(|ietf| ietf.leaf(self.enabled)) == Some(&Value::Bool(false)),
-            parent: text(ietf.as_deref(), self.parent_interface),
-            elan: text(elan.as_deref(), self.elan_instance_name),
+            parent: text(ietf.as_ref(), self.parent_interface),
+            elan: text(elan.as_ref(), self.elan_instance_name),
             ..HandMade::default()
         };
         if let Some(elan) = &elan {

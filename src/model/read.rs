@@ -561,7 +561,7 @@ fn topology_node<'a>(
     names: &super::names::TopologyNames,
     snapshot: &'a Snapshot,
     node_id: &str,
-) -> Option<&'a Arc<Fields>> {
+) -> Option<&'a Fields> {
     let all = snapshot.operational.input.container(names.network_topology)?;
     all.list(names.topology)?.get(&Key::text(OVSDB_TOPOLOGY))?.list(names.node)?.get(&Key::text(node_id))
 }
@@ -590,7 +590,7 @@ fn port_keys<'a>(names: &Names, node_id: &Text, node: &'a Fields) -> impl Iterat
 pub(super) fn entries<'a>(
     fields: &'a Fields,
     list: SchemaId,
-) -> impl Iterator<Item = (Text, &'a Arc<Fields>)> + use<'a> {
+) -> impl Iterator<Item = (Text, &'a Fields)> + use<'a> {
     fields.list(list).into_iter().flatten().filter_map(|(key, fields)| Some((key_text(key)?, fields)))
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
 
 use super::apply::{Model, Work};
 use super::external::Outlet;
@@ -90,10 +89,10 @@ impl SourceNatNames {
             _ => None,
         };
         network.map(|network| {
-            let v4 = |(address, node): (Text, &Arc<Fields>)| {
+            let v4 = |(address, node): (Text, &Fields)| {
                 Some((address.parse().ok()?, node.text(self.source_address)?.parse().ok()?))
             };
-            let v6 = |(address, node): (Text, &Arc<Fields>)| {
+            let v6 = |(address, node): (Text, &Fields)| {
                 Some((address.parse().ok()?, node.text(self.ipv6_source_address)?.parse().ok()?))
             };
             let nodes = || entries(fields, self.node);

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use super::read::{INTEGRATION_BRIDGE, OVSDB_TOPOLOGY};
 use crate::datastore::{Edit, Snapshot, Store};
@@ -131,7 +130,7 @@ impl Systems {
     pub fn departed(&self, snapshot: &Snapshot) -> Vec<System> {
         let departed = snapshot.operational.input.container(self.departed);
         let nodes = departed.and_then(|departed| departed.list(self.departed_node));
-        let read = |(key, fields): (&Key, &Arc<Fields>)| {
+        let read = |(key, fields): (&Key, &Fields)| {
             let [Value::Text(id)] = key.values() else { return None };
             Some(System {
                 node_id: id.clone(),

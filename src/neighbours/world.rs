@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 
 use crate::datastore::Snapshot;
 use crate::model::{ExternalNetwork, Reader};
@@ -38,7 +37,7 @@ pub struct World {
     lport: SchemaId,
     vlan: SchemaId,
     reader: Reader,
-    seen: Option<Arc<Fields>>,
+    seen: Option<Fields>,
     pub placed: BTreeMap<Ipv4Addr, At>,
     /// Networks that have such addresses.
     pub networks: BTreeMap<Text, ExternalNetwork>,
@@ -74,7 +73,7 @@ impl World {
     pub fn follow(&mut self, snapshot: &Snapshot) -> Vec<Moved> {
         let now = snapshot.operational.derived.container(self.addresses);
         let same = match (&self.seen, now) {
-            (Some(seen), Some(now)) => Arc::ptr_eq(seen, now),
+            (Some(seen), Some(now)) => seen.ptr_eq(now),
             (seen, now) => seen.is_none() && now.is_none(),
         };
         let mut moved = Vec::new();

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::datastore::{Edit, Snapshot, Store};
@@ -92,7 +91,7 @@ impl Status {
                     (leaf("error/subject"), Node::Leaf(Value::text(&failure.subject))),
                     (leaf("error/message"), Node::Leaf(Value::text(&failure.message))),
                 ];
-                (Key::one(number), Arc::new(Fields::of(fields.into())))
+                (Key::one(number), Fields::of(fields.into()))
             };
             let entries = self.failures.iter().take(SHOWN).enumerate().map(entry);
             let list = List::of(schema, leaf("error"), entries);

@@ -102,8 +102,8 @@ impl Names {
             Some(Value::Uint(number)) => u32::try_from(*number).ok(),
             _ => None,
         };
-        let tag = number(&*entry(self.elans, self.elan, elan)?, self.elan_tag)?;
-        let id = number(&*entry(self.ids, self.id_of, vpn)?, self.id)?;
+        let tag = number(&entry(self.elans, self.elan, elan)?, self.elan_tag)?;
+        let id = number(&entry(self.ids, self.id_of, vpn)?, self.id)?;
         Some((ElanTag(tag), VpnId(id)))
     }
 }

@@ -1,7 +1,5 @@
 //! Since when an object is as it is: the revision at which its part of a switch last changed.
 
-use std::sync::Arc;
-
 use super::rendered::{Item, Output};
 use crate::datastore::DerivedNode;
 use crate::net::Dpid;
@@ -32,9 +30,8 @@ impl Dated {
         }
         if let Some(Item::Node(node)) = output.others.get_mut(self.at)
             && let Some(fields) = node.fields_mut()
-            && let Some(leaf) = Arc::make_mut(fields).children.get_mut(self.leaf)
         {
-            *leaf = Node::Leaf(date);
+            fields.edit(self.leaf, |leaf| *leaf = Node::Leaf(date));
         }
     }
 

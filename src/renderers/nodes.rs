@@ -1,7 +1,7 @@
 //! Building nodes of the derived layers.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
@@ -153,8 +153,8 @@ impl Build {
         self.child((container, content.node()))
     }
 
-    pub fn fields(self) -> Arc<Fields> {
-        Arc::new(Fields::sharing(self.children, &self.common))
+    pub fn fields(self) -> Fields {
+        Fields::sharing(self.children, &self.common)
     }
 
     pub fn node(self) -> Node {
@@ -193,9 +193,7 @@ const ALWAYS: u64 = 1;
 pub(super) fn shared((list, node): (SchemaId, Node)) -> (SchemaId, Node) {
     let Node::List(all) = &node else { return (list, node) };
     let Entries::Few(entries) = all.entries() else { return (list, node) };
-    let always = |(key, fields): &(Key, Arc<Fields>)| {
-        (key.clone(), Arc::new(Fields { modified: ALWAYS, children: fields.children.clone() }))
-    };
+    let always = |(key, fields): &(Key, Fields)| (key.clone(), fields.clone().dated(ALWAYS));
     (list, Node::List(Entries::Few(entries.iter().map(always).collect()).into()))
 }
 

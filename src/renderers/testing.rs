@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
 
 use super::all;
 use super::difference::Changes;
@@ -58,7 +57,7 @@ pub struct World {
     /// The same as a programmer keeps it.
     pub held: BTreeMap<Dpid, Held>,
     /// The derived layers of config and operational, put together from the differences alone.
-    pub derived: [Arc<Fields>; 2],
+    pub derived: [Fields; 2],
     /// How many nodes of the derived layers the last commit put or removed, and their bytes.
     pub edits: (usize, usize),
 }
@@ -71,7 +70,7 @@ impl Default for World {
             ids: TestIds::default(),
             told: BTreeMap::new(),
             held: BTreeMap::new(),
-            derived: <[Arc<Fields>; 2]>::default(),
+            derived: <[Fields; 2]>::default(),
             edits: (0, 0),
         }
     }

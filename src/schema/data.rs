@@ -9,10 +9,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::children::Children;
-use super::ir::SchemaId;
+use super::fields::Fields;
 use super::map::Map;
-use super::value::{Text, Value};
+use super::value::Value;
 use super::values::Values;
 
 /// The key values of a list entry, in the order of the `key` statement.
@@ -30,19 +29,10 @@ enum KeyValues {
 /// One data node. A list entry that stands alone is a `Container` of its fields, a leaf-list entry a `Leaf`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
-    Container(Arc<Fields>),
+    Container(Fields),
     List(List),
     Leaf(Value),
     LeafList(Values),
-}
-
-/// The children of a container or list entry, sorted by schema id. An absent child has no field.
-/// Equality is equality of the data; `modified` does not count.
-#[derive(Clone, Debug, Default)]
-pub struct Fields {
-    /// Revision of the last change in this subtree; 0 while it is not committed.
-    pub modified: u64,
-    pub children: Children,
 }
 
 /// A list: its entries, ordered by key, by the user, or by position. The methods are in `list.rs`.
@@ -51,7 +41,7 @@ pub struct Fields {
 pub struct List(pub(super) Arc<Entries>);
 
 /// Entries in an array; most nested lists have one.
-pub type Few = SmallVec<[(Key, Arc<Fields>); 1]>;
+pub type Few = SmallVec<[(Key, Fields); 1]>;
 
 /// The form follows from the contents (`Few` up to [`List::FEW`] entries), so that equal data have equal forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,21 +49,12 @@ pub enum Entries {
     /// Few entries: sorted by key (system-ordered).
     Few(Few),
     /// Many entries, system-ordered.
-    Many(Map<Key, Arc<Fields>>),
+    Many(Map<Key, Fields>),
     /// Ordered by the user. Such lists are short: an edit copies the array of pointers.
     User(Few),
     /// Keyless (operational only).
-    Keyless(Box<[Arc<Fields>]>),
+    Keyless(Box<[Fields]>),
 }
-
-impl PartialEq for Fields {
-    fn eq(&self, other: &Self) -> bool {
-        self.children == other.children
-    }
-}
-
-// `Eq` (not only `PartialEq`) lets `Arc` compare by pointer first, which diff and merge live on.
-impl Eq for Fields {}
 
 impl Key {
     pub fn one(value: Value) -> Key {
@@ -144,68 +125,9 @@ impl fmt::Debug for Key {
     }
 }
 
-impl Fields {
-    /// From children in any order; the later of two for one schema node wins.
-    pub fn of(children: Vec<(SchemaId, Node)>) -> Fields {
-        Fields::sharing(children, &[])
-    }
-
-    /// The same; those children are the same in many nodes (see [`Children::sharing`]).
-    pub fn sharing(mut children: Vec<(SchemaId, Node)>, common: &[SchemaId]) -> Fields {
-        children.sort_by_key(|(id, _)| *id);
-        children.reverse();
-        children.dedup_by_key(|(id, _)| *id);
-        children.reverse();
-        Fields { modified: 0, children: Children::sharing(children, common) }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.children.is_empty()
-    }
-
-    /// Sets this child (`None`: takes it out). Nothing else is touched: see `tree::put` for the rules.
-    pub fn set(&mut self, child: SchemaId, node: Option<Node>) {
-        self.children.set(child, node);
-    }
-
-    pub(super) fn get_mut(&mut self, child: SchemaId) -> Option<&mut Node> {
-        self.children.get_mut(child)
-    }
-
-    pub fn get(&self, child: SchemaId) -> Option<&Node> {
-        self.children.get(child)
-    }
-
-    pub fn leaf(&self, child: SchemaId) -> Option<&Value> {
-        if let Some(Node::Leaf(value)) = self.get(child) { Some(value) } else { None }
-    }
-
-    /// The text of a leaf, to be held elsewhere too.
-    pub fn shared_text(&self, child: SchemaId) -> Option<&Text> {
-        if let Value::Text(text) = self.leaf(child)? { Some(text) } else { None }
-    }
-
-    pub fn text(&self, child: SchemaId) -> Option<&str> {
-        self.leaf(child)?.as_text()
-    }
-
-    pub fn list(&self, child: SchemaId) -> Option<&List> {
-        if let Some(Node::List(list)) = self.get(child) { Some(list) } else { None }
-    }
-
-    pub fn container(&self, child: SchemaId) -> Option<&Arc<Fields>> {
-        if let Some(Node::Container(fields)) = self.get(child) { Some(fields) } else { None }
-    }
-
-    pub fn leaf_list(&self, child: SchemaId) -> impl Iterator<Item = &Value> {
-        let values = if let Some(Node::LeafList(values)) = self.get(child) { Some(values) } else { None };
-        values.into_iter().flatten()
-    }
-}
-
 impl Node {
     /// The fields of a container or list entry.
-    pub fn fields(&self) -> Option<&Arc<Fields>> {
+    pub fn fields(&self) -> Option<&Fields> {
         if let Node::Container(fields) = self { Some(fields) } else { None }
     }
 
@@ -215,11 +137,5 @@ impl Node {
 
     pub fn as_leaf(&self) -> Option<&Value> {
         if let Node::Leaf(value) = self { Some(value) } else { None }
-    }
-}
-
-impl From<Fields> for Node {
-    fn from(fields: Fields) -> Node {
-        Node::Container(Arc::new(fields))
     }
 }

@@ -1,9 +1,9 @@
 //! What differs between two trees. Shared parts are skipped by pointer, so the cost follows the edit.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
-use super::data::{Entries, Fields, Key, List, Node};
+use super::data::{Entries, Key, List, Node};
+use super::fields::Fields;
 use super::ir::{Kind, Schema, SchemaId};
 use super::map::DiffItem;
 use super::path::{DataPath, Step};
@@ -14,9 +14,9 @@ pub type Difference = (DataPath, Option<Node>, Option<Node>);
 /// The differences between two roots, each at the deepest list entry (or, outside lists, the top-level node) in which
 /// something differs. A created or removed entry is one difference; an entry whose nested lists changed is
 /// reported by their entries, and itself only if its other fields changed. In the order of the schema and keys.
-pub fn diff(schema: &Schema, before: &Arc<Fields>, after: &Arc<Fields>) -> Vec<Difference> {
+pub fn diff(schema: &Schema, before: &Fields, after: &Fields) -> Vec<Difference> {
     let mut differ = Differ { schema, found: Vec::new() };
-    if Arc::ptr_eq(before, after) {
+    if before.ptr_eq(after) {
         return differ.found;
     }
     for (id, a, b) in pairs(before, after) {
@@ -45,8 +45,8 @@ pub fn diff(schema: &Schema, before: &Arc<Fields>, after: &Arc<Fields>) -> Vec<D
 pub fn diff_entry(
     schema: &Schema,
     path: &DataPath,
-    before: Option<&Arc<Fields>>,
-    after: Option<&Arc<Fields>>,
+    before: Option<&Fields>,
+    after: Option<&Fields>,
 ) -> Vec<Difference> {
     let mut differ = Differ { schema, found: Vec::new() };
     if let (Some(above), Some(Step { node, key: Some(key) })) = (path.parent(), path.steps.last())
@@ -64,20 +64,20 @@ struct Differ<'a> {
 
 impl Differ<'_> {
     /// Compares two states of one list entry or top-level container.
-    fn context(&mut self, at: &DataPath, a: Option<&Arc<Fields>>, b: Option<&Arc<Fields>>, mut own: bool) {
+    fn context(&mut self, at: &DataPath, a: Option<&Fields>, b: Option<&Fields>, mut own: bool) {
         let place = self.found.len();
         self.fields(at, a, b, &mut own);
         if own {
-            let whole = |fields: Option<&Arc<Fields>>| fields.cloned().map(Node::Container);
+            let whole = |fields: Option<&Fields>| fields.cloned().map(Node::Container);
             self.found.insert(place, (at.clone(), whole(a), whole(b)));
         }
     }
 
     /// Sets `own` if something other than entries of lists differs.
-    fn fields(&mut self, at: &DataPath, a: Option<&Arc<Fields>>, b: Option<&Arc<Fields>>, own: &mut bool) {
-        let empty = Arc::default();
+    fn fields(&mut self, at: &DataPath, a: Option<&Fields>, b: Option<&Fields>, own: &mut bool) {
+        let empty = Fields::default();
         let (a, b) = (a.unwrap_or(&empty), b.unwrap_or(&empty));
-        if Arc::ptr_eq(a, b) {
+        if a.ptr_eq(b) {
             return;
         }
         for (id, x, y) in pairs(a, b) {
@@ -141,19 +141,12 @@ impl Differ<'_> {
         }
     }
 
-    fn entry(
-        &mut self,
-        at: &DataPath,
-        id: SchemaId,
-        key: &Key,
-        a: Option<&Arc<Fields>>,
-        b: Option<&Arc<Fields>>,
-    ) {
+    fn entry(&mut self, at: &DataPath, id: SchemaId, key: &Key, a: Option<&Fields>, b: Option<&Fields>) {
         match (a, b) {
-            (Some(a), Some(b)) if Arc::ptr_eq(a, b) => {}
+            (Some(a), Some(b)) if a.ptr_eq(b) => {}
             (Some(_), Some(_)) => self.context(&at.clone().entry(id, key.clone()), a, b, false),
             _ => {
-                let whole = |fields: Option<&Arc<Fields>>| fields.cloned().map(Node::Container);
+                let whole = |fields: Option<&Fields>| fields.cloned().map(Node::Container);
                 self.found.push((at.clone().entry(id, key.clone()), whole(a), whole(b)));
             }
         }
@@ -180,8 +173,8 @@ pub(super) fn pairs<'a>(
     a: &'a Fields,
     b: &'a Fields,
 ) -> impl Iterator<Item = (SchemaId, Option<&'a Node>, Option<&'a Node>)> {
-    let mut left = a.children.iter().peekable();
-    let mut right = b.children.iter().peekable();
+    let mut left = a.iter().peekable();
+    let mut right = b.iter().peekable();
     std::iter::from_fn(move || {
         let order = match (left.peek(), right.peek()) {
             (Some(x), Some(y)) => x.0.cmp(y.0),

@@ -52,7 +52,7 @@ impl Schema {
             "ietf-yang-library:modules-state": self.modules_state(base),
         });
         let root = codec::parse(self, None, document.to_string().as_bytes(), Mode::Strict)?;
-        let paths = root.children.iter().map(|(id, _)| DataPath::root().child(*id));
+        let paths = root.iter().map(|(id, _)| DataPath::root().child(*id));
         Ok(paths.filter_map(|path| tree::get(&root, &path).map(|node| (path, node))).collect())
     }
 

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::data::{Entries, Few, Fields, Key, List};
+use super::data::{Entries, Few, Key, List};
+use super::fields::Fields;
 use super::ir::{Kind, Schema, SchemaId};
 use super::map;
 
@@ -35,7 +36,7 @@ impl List {
     }
 
     /// A list of these entries; of two with one key the later wins.
-    pub fn of(schema: &Schema, id: SchemaId, entries: impl IntoIterator<Item = (Key, Arc<Fields>)>) -> List {
+    pub fn of(schema: &Schema, id: SchemaId, entries: impl IntoIterator<Item = (Key, Fields)>) -> List {
         let mut list = List::empty(schema, id);
         match Arc::make_mut(&mut list.0) {
             Entries::Keyless(all) => *all = entries.into_iter().map(|(_, entry)| entry).collect(),
@@ -65,12 +66,12 @@ impl List {
     }
 
     /// The entry with this key; a keyless list has none to find.
-    pub fn get(&self, key: &Key) -> Option<&Arc<Fields>> {
+    pub fn get(&self, key: &Key) -> Option<&Fields> {
         self.get_key_value(key).map(|(_, entry)| entry)
     }
 
     /// The entry with this key, and the key as the list holds it.
-    pub fn get_key_value(&self, key: &Key) -> Option<(&Key, &Arc<Fields>)> {
+    pub fn get_key_value(&self, key: &Key) -> Option<(&Key, &Fields)> {
         match &*self.0 {
             Entries::Few(entries) => {
                 let at = entries.binary_search_by(|(other, _)| other.cmp(key)).ok()?;
@@ -85,7 +86,7 @@ impl List {
     }
 
     /// The entry with this key, to be changed where it is.
-    pub(super) fn get_mut(&mut self, key: &Key) -> Option<&mut Arc<Fields>> {
+    pub(super) fn get_mut(&mut self, key: &Key) -> Option<&mut Fields> {
         match Arc::make_mut(&mut self.0) {
             Entries::Few(entries) => {
                 let at = entries.binary_search_by(|(other, _)| other.cmp(key)).ok()?;
@@ -101,7 +102,7 @@ impl List {
     }
 
     /// Sets the entry with this key; a new one goes to the end where the user gives the order.
-    pub fn insert(&mut self, key: Key, entry: Arc<Fields>) {
+    pub fn insert(&mut self, key: Key, entry: Fields) {
         match Arc::make_mut(&mut self.0) {
             Entries::Few(few) => match few.binary_search_by(|(other, _)| other.cmp(&key)) {
                 Ok(at) => few[at] = (key, entry),
@@ -160,24 +161,24 @@ impl List {
 }
 
 /// An array without room to spare.
-fn few(mut all: Vec<(Key, Arc<Fields>)>) -> Few {
+fn few(mut all: Vec<(Key, Fields)>) -> Few {
     if all.len() == 1 { all.drain(..).collect() } else { Few::from_vec(all) }
 }
 
 /// The right form for entries already in the order of their keys.
-pub(super) fn sorted(all: Vec<(Key, Arc<Fields>)>) -> Entries {
+pub(super) fn sorted(all: Vec<(Key, Fields)>) -> Entries {
     if all.len() <= List::FEW { Entries::Few(few(all)) } else { Entries::Many(all.into_iter().collect()) }
 }
 
 /// Iterates over a [`List`].
 pub enum Iter<'a> {
-    Array(std::slice::Iter<'a, (Key, Arc<Fields>)>),
-    Map(map::Iter<'a, Key, Arc<Fields>>),
-    Keyless(std::slice::Iter<'a, Arc<Fields>>),
+    Array(std::slice::Iter<'a, (Key, Fields)>),
+    Map(map::Iter<'a, Key, Fields>),
+    Keyless(std::slice::Iter<'a, Fields>),
 }
 
 impl<'a> Iterator for Iter<'a> {
-    type Item = (&'a Key, &'a Arc<Fields>);
+    type Item = (&'a Key, &'a Fields);
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
@@ -189,7 +190,7 @@ impl<'a> Iterator for Iter<'a> {
 }
 
 impl<'a> IntoIterator for &'a List {
-    type Item = (&'a Key, &'a Arc<Fields>);
+    type Item = (&'a Key, &'a Fields);
     type IntoIter = Iter<'a>;
 
     fn into_iter(self) -> Iter<'a> {

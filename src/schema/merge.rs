@@ -1,9 +1,7 @@
 //! Uniting trees: the `merge` edit, and the view of two layers as one.
 
-use std::sync::Arc;
-
-use super::children::Children;
-use super::data::{Entries, Fields, List, Node};
+use super::data::{Entries, List, Node};
+use super::fields::Fields;
 use super::ir::{Kind, Schema, SchemaId};
 use super::path::DataPath;
 use super::tree::{excludes, get_ref, leaf_list};
@@ -40,13 +38,12 @@ pub(super) fn merge_nodes(schema: &Schema, id: Option<SchemaId>, old: &Node, new
     }
 }
 
-fn merge_fields(schema: &Schema, old: &Arc<Fields>, new: &Arc<Fields>) -> Arc<Fields> {
-    if Arc::ptr_eq(old, new) {
+fn merge_fields(schema: &Schema, old: &Fields, new: &Fields) -> Fields {
+    if old.ptr_eq(new) {
         return old.clone();
     }
     let gives_way = |id: SchemaId| {
-        !schema.node(id).cases.is_empty()
-            && new.children.iter().any(|(other, _)| excludes(schema, *other, id))
+        !schema.node(id).cases.is_empty() && new.iter().any(|(other, _)| excludes(schema, *other, id))
     };
     let kept = |id: SchemaId, node: &Node| (!gives_way(id)).then(|| node.clone());
     unite(old, new, kept, |id, a, b| merge_nodes(schema, Some(id), a, b))
@@ -58,9 +55,9 @@ fn unite(
     b: &Fields,
     only_a: impl Fn(SchemaId, &Node) -> Option<Node>,
     both: impl Fn(SchemaId, &Node, &Node) -> Node,
-) -> Arc<Fields> {
-    let mut children = Vec::with_capacity(a.children.len() + b.children.len());
-    let (mut left, mut right) = (a.children.iter().peekable(), b.children.iter().peekable());
+) -> Fields {
+    let mut children = Vec::with_capacity(a.len() + b.len());
+    let (mut left, mut right) = (a.iter().peekable(), b.iter().peekable());
     loop {
         match (left.peek(), right.peek()) {
             (Some(x), Some(y)) if x.0 == y.0 => {
@@ -79,13 +76,13 @@ fn unite(
             (_, None) => break,
         }
     }
-    Arc::new(Fields { modified: a.modified.max(b.modified), children: Children::sorted(children) })
+    Fields::sorted(children, &[], a.modified().max(b.modified()))
 }
 
 /// The two layers of a store as one tree. What only one side has is shared with it; where both have a leaf or a
 /// leaf-list, `input` wins. `modified` is the later of the two.
-pub fn merge_layers(input: &Arc<Fields>, derived: &Arc<Fields>) -> Arc<Fields> {
-    if derived.is_empty() || Arc::ptr_eq(input, derived) {
+pub fn merge_layers(input: &Fields, derived: &Fields) -> Fields {
+    if derived.is_empty() || input.ptr_eq(derived) {
         return input.clone();
     }
     if input.is_empty() {
@@ -122,7 +119,7 @@ fn layer_lists(input: &List, derived: &List) -> List {
 }
 
 /// What stands at `path` in the union of the two layers, without building the rest of it.
-pub fn get_merged(input: &Arc<Fields>, derived: &Arc<Fields>, path: &DataPath) -> Option<Node> {
+pub fn get_merged(input: &Fields, derived: &Fields, path: &DataPath) -> Option<Node> {
     match (get_ref(input, path), get_ref(derived, path)) {
         (Some(a), Some(b)) => Some(layer_nodes(&a.to_node(), &b.to_node())),
         (Some(only), None) | (None, Some(only)) => Some(only.to_node()),

@@ -27,9 +27,9 @@
 //! once something of that container is there; the operational store is not constrained (RFC 8342 section 5.3).
 
 mod body;
-mod children;
 mod data;
 mod diff;
+mod fields;
 mod ir;
 pub mod json;
 pub mod lexical;
@@ -42,6 +42,7 @@ mod names;
 mod operations;
 mod order;
 mod path;
+mod row;
 mod rules;
 pub mod select;
 mod size;
@@ -59,9 +60,9 @@ pub mod xml;
 mod xpath;
 
 pub use body::{BodyError, BodyErrorKind, BodyErrors};
-pub use children::Children;
-pub use data::{Entries, Few, Fields, Key, List, Node};
+pub use data::{Entries, Few, Key, List, Node};
 pub use diff::{Difference, diff, diff_entry};
+pub use fields::Fields;
 pub use ir::{
     CaseId, Choice, DefaultDeny, Identity, IdentityId, Kind, Module, ModuleId, Must, Pattern, Says, Schema,
     SchemaId, SchemaNode, StringKind, Type, When,

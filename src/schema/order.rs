@@ -1,8 +1,7 @@
 //! The place of an entry in a list or leaf-list that the user orders (RFC 7950 sections 7.7.7 and 7.8.6).
 
-use std::sync::Arc;
-
-use super::data::{Entries, Fields, Key, Node};
+use super::data::{Entries, Key, Node};
+use super::fields::Fields;
 use super::ir::{Kind, Schema, SchemaId};
 use super::path::DataPath;
 use super::tree::{self, Parents, TreeError, get_ref};
@@ -32,7 +31,7 @@ pub fn user_ordered(schema: &Schema, id: SchemaId) -> bool {
 /// # Errors
 /// When the list is ordered by the system, or the entry to go before or behind is not there.
 pub fn reposition(
-    root: &mut Arc<Fields>,
+    root: &mut Fields,
     schema: &Schema,
     path: &DataPath,
     position: &Position,

@@ -2,39 +2,36 @@
 
 use std::sync::Arc;
 
-use super::data::{Entries, Fields, Key, List, Node};
+use super::data::{Entries, Key, List, Node};
+use super::fields::Fields;
 use super::map::DiffItem;
-use super::path::DataPath;
+use super::path::{DataPath, Step};
 
-/// `root` with `modified` set on everything above `path`, on what stands there, and on the uncommitted (zero) parts
+/// `root` with the revision set on everything above `path`, on what stands there, and on the uncommitted (zero) parts
 /// of what is below it.
-pub fn stamp(root: &Arc<Fields>, path: &DataPath, revision: u64) -> Arc<Fields> {
+pub fn stamp(root: &Fields, path: &DataPath, revision: u64) -> Fields {
     let mut root = root.clone();
-    let mut at = &mut root;
-    for step in &path.steps {
-        let fields = Arc::make_mut(at);
-        fields.modified = revision;
-        let Some(found) = fields.children.get_mut(step.node) else { return root };
-        at = match (found, &step.key) {
-            (Node::Container(inner), None) => inner,
-            (Node::List(list), Some(key)) => match list.get_mut(key) {
-                Some(entry) => entry,
-                None => return root,
-            },
-            (Node::List(list), None) => {
-                fresh_entries(list, revision);
-                return root;
-            }
-            _ => return root,
-        };
-    }
-    Arc::make_mut(at).modified = revision;
-    fresh_children(at, revision);
+    way(&mut root, &path.steps, revision);
     root
 }
 
-/// `after` with `modified` set wherever it is not the very memory of `before`. The cost follows the edit.
-pub fn stamp_since(before: &Arc<Fields>, after: &Arc<Fields>, revision: u64) -> Arc<Fields> {
+fn way(fields: &mut Fields, steps: &[Step], revision: u64) {
+    fields.set_modified(revision);
+    let Some((step, rest)) = steps.split_first() else { return fresh_children(fields, revision) };
+    fields.edit(step.node, |found| match (found, &step.key) {
+        (Node::Container(inner), None) => way(inner, rest, revision),
+        (Node::List(list), Some(key)) => {
+            if let Some(entry) = list.get_mut(key) {
+                way(entry, rest, revision);
+            }
+        }
+        (Node::List(list), None) => fresh_entries(list, revision),
+        _ => {}
+    });
+}
+
+/// `after` with the revision set wherever it is not the very memory of `before`. The cost follows the edit.
+pub fn stamp_since(before: &Fields, after: &Fields, revision: u64) -> Fields {
     let mut after = after.clone();
     since(before, &mut after, revision);
     after
@@ -49,15 +46,12 @@ pub(super) fn stamp_node_since(before: Option<&Node>, after: &mut Node, revision
     }
 }
 
-fn since(before: &Arc<Fields>, after: &mut Arc<Fields>, revision: u64) {
-    if Arc::ptr_eq(before, after) {
+fn since(before: &Fields, after: &mut Fields, revision: u64) {
+    if before.ptr_eq(after) {
         return;
     }
-    let fields = Arc::make_mut(after);
-    fields.modified = revision;
-    for (id, node) in fields.children.iter_mut() {
-        stamp_node_since(before.get(*id), node, revision);
-    }
+    after.set_modified(revision);
+    after.edit_own(|id, node| stamp_node_since(before.get(id), node, revision));
 }
 
 fn since_list(before: &List, after: &mut List, revision: u64) {
@@ -75,7 +69,7 @@ fn since_list(before: &List, after: &mut List, revision: u64) {
             .collect(),
         _ => after
             .iter()
-            .filter(|(key, entry)| !before.get(key).is_some_and(|old| Arc::ptr_eq(old, entry)))
+            .filter(|(key, entry)| !before.get(key).is_some_and(|old| old.ptr_eq(entry)))
             .map(|(key, _)| key.clone())
             .collect(),
     };
@@ -99,29 +93,22 @@ pub fn stamp_fresh(node: &mut Node, revision: u64) {
 }
 
 /// Stamps a subtree that is not committed yet; stops where it already is.
-fn fresh(fields: &mut Arc<Fields>, revision: u64) {
-    if fields.modified == 0 {
-        Arc::make_mut(fields).modified = revision;
+fn fresh(fields: &mut Fields, revision: u64) {
+    if fields.modified() == 0 {
+        fields.set_modified(revision);
         fresh_children(fields, revision);
     }
 }
 
-fn fresh_children(fields: &mut Arc<Fields>, revision: u64) {
+fn fresh_children(fields: &mut Fields, revision: u64) {
     let inner = |node: &Node| matches!(node, Node::Container(_) | Node::List(_));
-    if !fields.children.iter().any(|(_, node)| inner(node)) {
-        return;
-    }
-    for (_, node) in Arc::make_mut(fields).children.iter_mut() {
-        match node {
-            Node::Container(inner) => fresh(inner, revision),
-            Node::List(list) => fresh_entries(list, revision),
-            Node::Leaf(_) | Node::LeafList(_) => {}
-        }
+    if fields.iter().any(|(_, node)| inner(node)) {
+        fields.edit_own(|_, node| stamp_fresh(node, revision));
     }
 }
 
 fn fresh_entries(list: &mut List, revision: u64) {
-    if list.iter().all(|(_, entry)| entry.modified != 0) {
+    if list.iter().all(|(_, entry)| entry.modified() != 0) {
         return;
     }
     match Arc::make_mut(&mut list.0) {
@@ -130,8 +117,11 @@ fn fresh_entries(list: &mut List, revision: u64) {
         }
         Entries::Keyless(entries) => entries.iter_mut().for_each(|entry| fresh(entry, revision)),
         Entries::Many(entries) => {
-            let keys: Vec<Key> =
-                entries.iter().filter(|(_, entry)| entry.modified == 0).map(|(key, _)| key.clone()).collect();
+            let keys: Vec<Key> = entries
+                .iter()
+                .filter(|(_, entry)| entry.modified() == 0)
+                .map(|(key, _)| key.clone())
+                .collect();
             for key in keys {
                 if let Some(entry) = entries.get_mut(&key) {
                     fresh(entry, revision);

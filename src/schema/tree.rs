@@ -1,9 +1,7 @@
 //! Reading and editing trees. An edit copies the nodes on its path and shares all others.
 
-use std::sync::Arc;
-
-use super::children::Children;
-use super::data::{Fields, Key, List, Node};
+use super::data::{Key, List, Node};
+use super::fields::Fields;
 use super::ir::{Kind, Schema, SchemaId};
 use super::merge::merge_nodes;
 use super::path::{DataPath, Step};
@@ -41,7 +39,7 @@ pub enum TreeError {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NodeRef<'a> {
     /// A container, list entry, or the root.
-    Fields(&'a Arc<Fields>),
+    Fields(&'a Fields),
     List(&'a List),
     /// A leaf or leaf-list entry.
     Leaf(&'a Value),
@@ -71,11 +69,11 @@ impl<'a> From<&'a Node> for NodeRef<'a> {
 }
 
 /// What stands at `path`. The empty path is the root itself.
-pub fn get_ref<'a>(root: &'a Arc<Fields>, path: &DataPath) -> Option<NodeRef<'a>> {
+pub fn get_ref<'a>(root: &'a Fields, path: &DataPath) -> Option<NodeRef<'a>> {
     find(root, &path.steps)
 }
 
-fn find<'a>(root: &'a Arc<Fields>, steps: &[Step]) -> Option<NodeRef<'a>> {
+fn find<'a>(root: &'a Fields, steps: &[Step]) -> Option<NodeRef<'a>> {
     let mut at = NodeRef::Fields(root);
     for step in steps {
         let NodeRef::Fields(fields) = at else { return None };
@@ -91,7 +89,7 @@ fn find<'a>(root: &'a Arc<Fields>, steps: &[Step]) -> Option<NodeRef<'a>> {
 }
 
 /// As [`get_ref`], as a node of its own (a pointer is copied, not the data).
-pub fn get(root: &Arc<Fields>, path: &DataPath) -> Option<Node> {
+pub fn get(root: &Fields, path: &DataPath) -> Option<Node> {
     get_ref(root, path).map(NodeRef::to_node)
 }
 
@@ -103,7 +101,7 @@ pub fn get(root: &Arc<Fields>, path: &DataPath) -> Option<Node> {
 /// # Errors
 /// When the model does not allow it. The tree may then hold parts of the edit: clone the root before, if it is needed.
 pub fn put(
-    root: &mut Arc<Fields>,
+    root: &mut Fields,
     schema: &Schema,
     path: &DataPath,
     node: Node,
@@ -117,7 +115,7 @@ pub fn put(
 /// # Errors
 /// As [`put`].
 pub fn put_at(
-    root: &mut Arc<Fields>,
+    root: &mut Fields,
     schema: &Schema,
     path: &DataPath,
     node: Node,
@@ -134,7 +132,7 @@ pub fn put_at(
 /// # Errors
 /// As [`put`].
 pub fn merge(
-    root: &mut Arc<Fields>,
+    root: &mut Fields,
     schema: &Schema,
     path: &DataPath,
     node: Node,
@@ -148,7 +146,7 @@ pub fn merge(
 /// # Errors
 /// As [`put`].
 pub fn merge_at(
-    root: &mut Arc<Fields>,
+    root: &mut Fields,
     schema: &Schema,
     path: &DataPath,
     node: Node,
@@ -177,7 +175,7 @@ fn stamped(old: Option<&Node>, mut new: Node, revision: u64) -> Node {
 ///
 /// # Errors
 /// As [`put`]; the key of a list entry cannot go alone.
-pub fn remove(root: &mut Arc<Fields>, schema: &Schema, path: &DataPath) -> Result<bool, TreeError> {
+pub fn remove(root: &mut Fields, schema: &Schema, path: &DataPath) -> Result<bool, TreeError> {
     take(root, schema, &path.steps, 0)
 }
 
@@ -187,7 +185,7 @@ pub fn remove(root: &mut Arc<Fields>, schema: &Schema, path: &DataPath) -> Resul
 /// # Errors
 /// As [`put`].
 pub fn set(
-    root: &mut Arc<Fields>,
+    root: &mut Fields,
     schema: &Schema,
     steps: &[Step],
     node: Option<Node>,
@@ -198,7 +196,7 @@ pub fn set(
     Editor { schema, steps, parents: Parents::Create, change: &change, revision, sorts: true }.root(root)
 }
 
-fn take(root: &mut Arc<Fields>, schema: &Schema, steps: &[Step], revision: u64) -> Result<bool, TreeError> {
+fn take(root: &mut Fields, schema: &Schema, steps: &[Step], revision: u64) -> Result<bool, TreeError> {
     let editor =
         Editor { schema, steps, parents: Parents::Require, change: &|_| Ok(None), revision, sorts: false };
     if let [.., Step { node: list, key: Some(_) }, Step { node: leaf, key: None }] = steps
@@ -229,13 +227,13 @@ struct Editor<'a> {
 }
 
 impl Editor<'_> {
-    fn root(&self, root: &mut Arc<Fields>) -> Result<(), TreeError> {
+    fn root(&self, root: &mut Fields) -> Result<(), TreeError> {
         if !self.steps.is_empty() {
-            return self.fields(Arc::make_mut(root), 0);
+            return self.fields(root, 0);
         }
         *root = match (self.change)(Some(Node::Container(root.clone())))? {
             Some(Node::Container(fields)) => fields,
-            None => Arc::default(),
+            None => Fields::default(),
             Some(other) => return Err(self.shape(0, "a datastore", &other)),
         };
         Ok(())
@@ -243,7 +241,7 @@ impl Editor<'_> {
 
     /// Edits the node of step `at` within the fields above it.
     fn fields(&self, fields: &mut Fields, at: usize) -> Result<(), TreeError> {
-        fields.modified = self.revision;
+        fields.set_modified(self.revision);
         let step = &self.steps[at];
         let last = at + 1 == self.steps.len();
         let new = match (&self.schema.node(step.node).kind, &step.key) {
@@ -252,17 +250,20 @@ impl Editor<'_> {
                 new.filter(|fields| *presence || !fields.is_empty()).map(Node::Container)
             }
             (Kind::Container { presence }, None) => {
-                if let Some(Node::Container(inner)) = fields.get_mut(step.node) {
-                    let inner = Arc::make_mut(inner);
+                let edited = fields.edit(step.node, |found| {
+                    let Node::Container(inner) = found else { return Ok(None) };
                     self.fields(inner, at + 1)?;
-                    if *presence || !inner.is_empty() {
+                    Ok(Some(*presence || !inner.is_empty()))
+                });
+                if let Some(stays) = edited.transpose()?.flatten() {
+                    if stays {
                         return Ok(());
                     }
                     None
                 } else if *presence && self.parents == Parents::Require {
                     return Err(self.missing(at));
                 } else {
-                    let mut inner = Fields { modified: self.revision, ..Fields::default() };
+                    let mut inner = Fields::default();
                     self.fields(&mut inner, at + 1)?;
                     (*presence || !inner.is_empty()).then(|| inner.into())
                 }
@@ -271,9 +272,13 @@ impl Editor<'_> {
                 if keys.is_empty() || keys.len() != key.values().len() {
                     return Err(self.not_data(at, "the number of key values is not that of the list's keys"));
                 }
-                if let Some(Node::List(list)) = fields.get_mut(step.node) {
+                let edited = fields.edit(step.node, |found| {
+                    let Node::List(list) = found else { return Ok(None) };
                     self.entry(list, keys, key, at)?;
-                    if !list.is_empty() {
+                    Ok(Some(!list.is_empty()))
+                });
+                if let Some(stays) = edited.transpose()?.flatten() {
+                    if stays {
                         return Ok(());
                     }
                     None
@@ -328,13 +333,13 @@ impl Editor<'_> {
             return Ok(());
         }
         if let Some(inner) = list.get_mut(key) {
-            return self.fields(Arc::make_mut(inner), at + 1);
+            return self.fields(inner, at + 1);
         }
         if self.parents == Parents::Require {
             return Err(self.missing(at));
         }
-        let mut made = self.with_keys(Arc::default(), keys, key, at)?;
-        self.fields(Arc::make_mut(&mut made), at + 1)?;
+        let mut made = self.with_keys(Fields::default(), keys, key, at)?;
+        self.fields(&mut made, at + 1)?;
         list.insert(key.clone(), made);
         Ok(())
     }
@@ -342,11 +347,11 @@ impl Editor<'_> {
     /// The entry with its key leafs in place.
     fn with_keys(
         &self,
-        mut fields: Arc<Fields>,
+        mut fields: Fields,
         keys: &[SchemaId],
         key: &Key,
         at: usize,
-    ) -> Result<Arc<Fields>, TreeError> {
+    ) -> Result<Fields, TreeError> {
         for (leaf, value) in keys.iter().zip(key.values()) {
             match fields.leaf(*leaf) {
                 Some(present) if present == value => {}
@@ -354,7 +359,7 @@ impl Editor<'_> {
                     let leaf = self.schema.node(*leaf).name.to_string();
                     return Err(TreeError::KeyMismatch { path: self.upto(at), leaf });
                 }
-                None => Arc::make_mut(&mut fields).set(*leaf, Some(Node::Leaf(value.clone()))),
+                None => fields.set(*leaf, Some(Node::Leaf(value.clone()))),
             }
         }
         Ok(fields)
@@ -377,9 +382,9 @@ impl Editor<'_> {
     fn changed_fields(
         &self,
         at: usize,
-        old: Option<&Arc<Fields>>,
+        old: Option<&Fields>,
         expected: &'static str,
-    ) -> Result<Option<Arc<Fields>>, TreeError> {
+    ) -> Result<Option<Fields>, TreeError> {
         match (self.change)(old.cloned().map(Node::Container))? {
             Some(Node::Container(fields)) => Ok(Some(fields)),
             None => Ok(None),
@@ -463,9 +468,10 @@ fn is_system_ordered(schema: &Schema, id: SchemaId) -> bool {
 pub(super) fn place(schema: &Schema, fields: &mut Fields, child: SchemaId, new: Option<Node>) {
     let makes_way = new.is_some() && !schema.node(child).cases.is_empty();
     fields.set(child, new);
-    if makes_way && fields.children.iter().any(|(other, _)| excludes(schema, child, *other)) {
-        let others = fields.children.iter().filter(|(other, _)| !excludes(schema, child, **other));
-        fields.children = Children::sorted(others.map(|(id, node)| (*id, node.clone())).collect());
+    if makes_way && fields.iter().any(|(other, _)| excludes(schema, child, *other)) {
+        let others = fields.iter().filter(|(other, _)| !excludes(schema, child, **other));
+        let others = others.map(|(id, node)| (*id, node.clone())).collect();
+        *fields = Fields::sorted(others, &[], fields.modified());
     }
 }
 

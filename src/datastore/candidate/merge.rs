@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::Arc;
 
 use super::CandidateError;
 use crate::datastore::{DatastoreError, Edit, Operation, Snapshot, Store, edited, edits_between};
@@ -52,7 +51,7 @@ pub fn merge(
 ) -> Result<Vec<Edit>, DatastoreError> {
     let schema = base.schema;
     let edits = between(base, mine);
-    if Arc::ptr_eq(&base.config.input, &present.config.input) {
+    if base.config.input.ptr_eq(&present.config.input) {
         return Ok(edits);
     }
     let theirs = Paths::of(between(base, present));

@@ -10,7 +10,7 @@ use crate::datastore::{DatastoreError, Edit, Operation, Snapshot, Store, edited}
 use crate::schema::testing::{arbitrary_root, sample};
 use crate::schema::{Fields, json};
 
-fn snapshot(input: Arc<Fields>) -> Snapshot {
+fn snapshot(input: Fields) -> Snapshot {
     let mut snapshot = Snapshot::empty(sample());
     snapshot.layers_mut(Store::Config).input = input;
     snapshot
@@ -25,11 +25,11 @@ fn text(state: &Snapshot) -> String {
 /// The base with some of its subtrees as in `other`.
 fn mixed(base: &Fields, other: &Fields, which: u8) -> Snapshot {
     let mut mixed = base.clone();
-    let ids: Vec<_> = base.children.iter().chain(&other.children).map(|(id, _)| *id).collect();
+    let ids: Vec<_> = base.iter().chain(other.iter()).map(|(id, _)| *id).collect();
     for (_, id) in ids.into_iter().enumerate().filter(|(number, _)| which >> (number % 8) & 1 == 1) {
         mixed.set(id, other.get(id).cloned());
     }
-    snapshot(Arc::new(mixed))
+    snapshot(mixed)
 }
 
 /// Whether a state is as these edits want it, but for the order of entries.

@@ -62,7 +62,7 @@ fn a_transaction_happens_whole_or_not_at_all() {
     let Err(DatastoreError::AtEdit { number: 1, error }) = failed else { panic!("{failed:?}") };
     assert!(matches!(*error, DatastoreError::Missing { .. }), "{error:?}");
     assert_eq!(core.snapshot.revision, Revision(0));
-    assert!(core.snapshot.config.input.children.is_empty());
+    assert!(core.snapshot.config.input.is_empty());
 }
 
 #[test]

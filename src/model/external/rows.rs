@@ -2,7 +2,6 @@
 
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use ipnetwork::Ipv4Network;
 
@@ -111,7 +110,7 @@ impl ExternalNames {
     pub fn network(&self, snapshot: &Snapshot, id: &Text) -> Option<ExternalNetwork> {
         let all = snapshot.config.input.container(self.external_networks)?;
         let fields = all.list(self.networks)?.get(&text_key(id))?;
-        let range = |(first, range): (Text, &Arc<Fields>)| {
+        let range = |(first, range): (Text, &Fields)| {
             let first: Ipv4Addr = first.parse().ok()?;
             let last = range.text(self.granted_last).map_or(Some(first), |last| last.parse().ok())?;
             Some(first..=last)

@@ -411,7 +411,7 @@ impl PolicyNames {
     /// Names of ports of a pod's entry.
     pub fn pod_ports(&self, fields: &Fields) -> Box<[NamedPort]> {
         let all = fields.list(self.named_port).into_iter().flatten();
-        let port = |(key, fields): (&Key, &Arc<Fields>)| {
+        let port = |(key, fields): (&Key, &Fields)| {
             let [Value::Text(name), kind] = key.values() else { return None };
             let port = fields.leaf(self.named_port_number)?.as_uint()?.try_into().ok()?;
             Some(NamedPort { name: name.clone(), protocol: protocol(Some(kind)), port })
@@ -446,7 +446,7 @@ fn protocol(value: Option<&Value>) -> Protocol {
 }
 
 /// Entries of a list by position.
-fn listed(fields: &Fields, list: SchemaId) -> Vec<&Arc<Fields>> {
+fn listed(fields: &Fields, list: SchemaId) -> Vec<&Fields> {
     let number = |key: &Key| key.values().first().and_then(Value::as_uint).unwrap_or_default();
     let mut entries: Vec<_> = fields.list(list).into_iter().flatten().collect();
     entries.sort_by_key(|(key, _)| number(key));

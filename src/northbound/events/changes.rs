@@ -4,7 +4,6 @@
 //! on what was there before, give what is there after.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -112,7 +111,7 @@ struct Walk<'a> {
     found: Found,
 }
 
-type Sides<'a> = SmallVec<[&'a Arc<Fields>; 4]>;
+type Sides<'a> = SmallVec<[&'a Fields; 4]>;
 
 impl<'a> Walk<'a> {
     /// Compares what stands at a path; `whole`: with the entries of the lists below it.
@@ -148,7 +147,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A container or list entry.
-    fn object(&mut self, path: &DataPath, a: &[&'a Arc<Fields>], b: &[&'a Arc<Fields>], whole: bool) {
+    fn object(&mut self, path: &DataPath, a: &[&'a Fields], b: &[&'a Fields], whole: bool) {
         let stands_alone = path.steps.last().is_some_and(|step| {
             step.key.is_some()
                 || matches!(self.schema.node(step.node).kind, Kind::Container { presence: true })
@@ -164,49 +163,41 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn fields(&mut self, path: &DataPath, a: &[&'a Arc<Fields>], b: &[&'a Arc<Fields>], whole: bool) {
-        if a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b)) {
+    fn fields(&mut self, path: &DataPath, a: &[&'a Fields], b: &[&'a Fields], whole: bool) {
+        if a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.ptr_eq(b)) {
             return;
         }
-        let children = a.iter().chain(b).flat_map(|fields| fields.children.iter());
+        let children = a.iter().chain(b).flat_map(|fields| fields.iter());
         let ids: BTreeSet<SchemaId> = children.map(|(id, _)| *id).collect();
         for id in ids {
             match &self.schema.node(id).kind {
                 Kind::Container { .. } => {
-                    let inner = |side: &[&'a Arc<Fields>]| -> Sides<'a> {
+                    let inner = |side: &[&'a Fields]| -> Sides<'a> {
                         side.iter().filter_map(|fields| fields.container(id)).collect()
                     };
                     self.object(&path.clone().child(id), &inner(a), &inner(b), whole);
                 }
                 Kind::List { keys, .. } if !keys.is_empty() => self.list(path, id, a, b, whole),
                 _ => {
-                    let held =
-                        |side: &[&'a Arc<Fields>]| side.iter().find_map(|fields| fields.get(id)).cloned();
+                    let held = |side: &[&'a Fields]| side.iter().find_map(|fields| fields.get(id)).cloned();
                     self.child(path, id, held(a), held(b), whole);
                 }
             }
         }
     }
 
-    fn list(
-        &mut self,
-        path: &DataPath,
-        id: SchemaId,
-        a: &[&'a Arc<Fields>],
-        b: &[&'a Arc<Fields>],
-        whole: bool,
-    ) {
+    fn list(&mut self, path: &DataPath, id: SchemaId, a: &[&'a Fields], b: &[&'a Fields], whole: bool) {
         if whole {
             let keys = a.iter().chain(b).filter_map(|fields| fields.list(id)).flatten();
             let keys: BTreeSet<&Key> = keys.map(|(key, _)| key).collect();
             for key in keys {
-                let entries = |side: &[&'a Arc<Fields>]| -> Sides<'a> {
+                let entries = |side: &[&'a Fields]| -> Sides<'a> {
                     side.iter().filter_map(|fields| fields.list(id)?.get(key)).collect()
                 };
                 self.object(&path.clone().entry(id, key.clone()), &entries(a), &entries(b), true);
             }
         }
-        let is_ordered = |side: &[&'a Arc<Fields>]| {
+        let is_ordered = |side: &[&'a Fields]| {
             let mut lists = side.iter().filter_map(|fields| fields.list(id));
             lists.any(|list| matches!(list.entries(), Entries::User(_)))
         };
@@ -327,7 +318,7 @@ impl<'a> Walk<'a> {
         if self.found.is_settled(path) {
             return;
         }
-        let node = value(&self.new, path).unwrap_or_else(|| Node::Container(Arc::default()));
+        let node = value(&self.new, path).unwrap_or_else(|| Node::Container(Fields::default()));
         self.found.come.push(Change { action, path: path.clone(), node: Some(node) });
         self.found.settled.insert(path.clone());
     }

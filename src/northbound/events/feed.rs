@@ -223,7 +223,7 @@ impl Feed {
                     };
                     let chosen = told.iter().filter(|told| {
                         chooser.as_ref().is_none_or(|chooser| chooser.takes(self.schema, told))
-                            && told.children.iter().all(|(id, _)| {
+                            && told.iter().all(|(id, _)| {
                                 self.datastore.may_be_told(&DataPath::root().child(*id)).is_ok()
                             })
                     });
@@ -304,7 +304,7 @@ fn union(schema: &Schema, parts: &[DataPath]) -> String {
 pub struct Present {
     form: Form<'static>,
     moment: Moment,
-    root: Arc<Fields>,
+    root: Fields,
 }
 
 impl Present {

@@ -58,8 +58,8 @@ impl<'a> Maker<'a> {
         self.node(name, |id| Node::Container(make(Maker::new(schema, id)).fields()))
     }
 
-    pub fn fields(self) -> Arc<Fields> {
-        Arc::new(Fields::of(self.children))
+    pub fn fields(self) -> Fields {
+        Fields::of(self.children)
     }
 
     /// The fields below the node, as the only content of a datastore.
@@ -273,7 +273,7 @@ impl Statuses {
     ) -> Option<Notification> {
         let path = DataPath::root().child(self.ids.pools).entry(self.ids.pool, key.clone());
         let entry = |snapshot| Source::State.read(snapshot, &path).and_then(|node| node.fields().cloned());
-        let leaf = |entry: &Option<Arc<Fields>>, id: SchemaId| {
+        let leaf = |entry: &Option<Fields>, id: SchemaId| {
             let value = entry.as_ref()?.leaf(id)?;
             Some(lexical::value_text(schema, id, value).to_string())
         };
@@ -319,7 +319,7 @@ impl Statuses {
             self.await_switch(after, key, entry);
         }
         let state = new.as_ref().map_or(State::Absent, |entry| self.state(schema, key, entry));
-        let reasons = |entry: &Option<Arc<Fields>>| -> Vec<Value> {
+        let reasons = |entry: &Option<Fields>| -> Vec<Value> {
             entry.iter().flat_map(|entry| entry.leaf_list(self.ids.reason)).cloned().collect()
         };
         let reason = reasons(&new);

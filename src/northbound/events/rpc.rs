@@ -1,7 +1,5 @@
 //! The RPCs of RFC 8639 and 8641.
 
-use std::sync::Arc;
-
 use super::actor::{Registry, uri};
 use super::feed::Feed;
 use super::notify::Maker;
@@ -41,7 +39,7 @@ async fn answer(schema: &'static Schema, registry: &Registry, name: &str, call: 
             // What cannot begin is refused now, not when somebody reads.
             Feed::start(&call.datastore, order.clone(), None)?;
             let id = registry.establish(user, order).await?;
-            let Some(output) = schema.output(rpc) else { return Ok(Arc::default()) };
+            let Some(output) = schema.output(rpc) else { return Ok(Fields::default()) };
             return Ok(Maker::new(schema, output).leaf("id", &id.to_string()).leaf("uri", &uri(id)).fields());
         }
         "modify-subscription" => {
@@ -52,5 +50,5 @@ async fn answer(schema: &'static Schema, registry: &Registry, name: &str, call: 
         "kill-subscription" => registry.end(id, None, true).await?,
         _ => registry.resync(id, user)?,
     }
-    Ok(Arc::<Fields>::default())
+    Ok(Fields::default())
 }

@@ -1,7 +1,5 @@
 //! Which trees a reader looks at, as one.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
 
 use crate::datastore::{Snapshot, Store};
@@ -21,7 +19,7 @@ pub enum Source {
 }
 
 /// The layers of a source; where several have a leaf, the first one counts.
-pub type Layers<'a> = SmallVec<[&'a Arc<Fields>; 4]>;
+pub type Layers<'a> = SmallVec<[&'a Fields; 4]>;
 
 impl Source {
     /// The name of the datastore, as an identity; the store alone has none.
@@ -62,8 +60,8 @@ impl Source {
         schema: &Schema,
         snapshot: &Snapshot,
         parts: &[DataPath],
-    ) -> Result<Arc<Fields>, TreeError> {
-        let mut root = Arc::default();
+    ) -> Result<Fields, TreeError> {
+        let mut root = Fields::default();
         for path in parts {
             if let Some(node) = self.read(snapshot, path) {
                 tree::put(&mut root, schema, path, node, Parents::Create)?;
@@ -74,7 +72,7 @@ impl Source {
 }
 
 /// What several layers hold at a path, as one node.
-pub fn value(layers: &[&Arc<Fields>], path: &DataPath) -> Option<Node> {
+pub fn value(layers: &[&Fields], path: &DataPath) -> Option<Node> {
     let mut found = layers.iter().filter_map(|layer| tree::get_ref(layer, path).map(NodeRef::to_node));
     let first = found.next()?;
     let Some(id) = path.last_node() else {
@@ -83,7 +81,7 @@ pub fn value(layers: &[&Arc<Fields>], path: &DataPath) -> Option<Node> {
             _ => first,
         }));
     };
-    let alone = |node: Node| Arc::new(Fields::of(vec![(id, node)]));
+    let alone = |node: Node| Fields::of(vec![(id, node)]);
     Some(found.fold(first, |first, next| {
         let united = merge_layers(&alone(first.clone()), &alone(next));
         united.get(id).cloned().unwrap_or(first)

@@ -96,7 +96,7 @@ impl Page<'_, '_> {
         self.snapshot.schema.resolve(path)
     }
 
-    fn container(&self, path: &str) -> Option<std::sync::Arc<Fields>> {
+    fn container(&self, path: &str) -> Option<Fields> {
         match self.snapshot.read(Store::Operational, &DataPath::root().child(self.id(path)))? {
             Node::Container(fields) => Some(fields),
             _ => None,

@@ -97,7 +97,7 @@ fn lists(schema: &Schema, node: &Node, at: &mut DataPath, limits: &Limits) -> Re
 
 /// The path is the same again afterwards: most bodies are in order, and need none of their own.
 fn lists_below(schema: &Schema, fields: &Fields, at: &mut DataPath, limits: &Limits) -> Result<(), Problems> {
-    fields.children.iter().try_for_each(|(id, child)| match child {
+    fields.iter().try_for_each(|(id, child)| match child {
         Node::Container(_) | Node::List(_) => {
             at.steps.push(Step { node: *id, key: None });
             let found = lists(schema, child, at, limits);

@@ -1,7 +1,5 @@
 //! The one place where an encoding is chosen: bodies in, resources out.
 
-use std::sync::Arc;
-
 use super::media::Encoding;
 use super::{Problem, Problems};
 use crate::schema::json::{self, Mode, Sink};
@@ -53,7 +51,7 @@ impl Encoding {
         operation: &DataPath,
         body: &[u8],
         mode: Mode,
-    ) -> Result<Arc<Fields>, Problems> {
+    ) -> Result<Fields, Problems> {
         Ok(match self {
             Encoding::Json => json::parse_input(schema, operation, body, mode)?,
             Encoding::Xml => xml::parse_input(schema, operation, body)?,

@@ -20,12 +20,12 @@ pub struct Call {
     pub user: String,
     /// Ends in the operation; above an action stands the data node that it is about.
     pub path: DataPath,
-    pub input: Arc<Fields>,
+    pub input: Fields,
     pub datastore: Handle,
 }
 
 /// The output, or why there is none.
-pub type Outcome = Result<Arc<Fields>, Problems>;
+pub type Outcome = Result<Fields, Problems>;
 
 type Handler = Arc<dyn Fn(Call) -> Pin<Box<dyn Future<Output = Outcome> + Send>> + Send + Sync>;
 
@@ -154,7 +154,7 @@ async fn invoke(
 }
 
 /// What the conditions of a model look at.
-fn root(app: &App) -> Arc<Fields> {
+fn root(app: &App) -> Fields {
     let snapshot = app.datastore.snapshot();
     let whole = |store| {
         let layers = snapshot.layers(store);

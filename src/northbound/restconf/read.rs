@@ -86,12 +86,12 @@ fn source(face: Face, content: Content) -> Source {
     }
 }
 
-fn whole(snapshot: &Snapshot, store: Store) -> Arc<Fields> {
+fn whole(snapshot: &Snapshot, store: Store) -> Fields {
     let layers = snapshot.layers(store);
     merge_layers(&layers.input, &layers.derived)
 }
 
-fn everything(snapshot: &Snapshot) -> Arc<Fields> {
+fn everything(snapshot: &Snapshot) -> Fields {
     merge_layers(&whole(snapshot, Store::Config), &whole(snapshot, Store::Operational))
 }
 
@@ -111,7 +111,7 @@ fn unite(path: &DataPath, config: Node, operational: Node) -> Node {
         (Node::Container(a), Node::Container(b)) => Node::Container(merge_layers(a, b)),
         _ => {
             let Some(id) = path.last_node() else { return config };
-            let alone = |node: Node| Arc::new(Fields::of(vec![(id, node)]));
+            let alone = |node: Node| Fields::of(vec![(id, node)]);
             let at = DataPath::root().child(id);
             let kept = config.clone();
             get_merged(&alone(config), &alone(operational), &at).unwrap_or(kept)
@@ -120,7 +120,7 @@ fn unite(path: &DataPath, config: Node, operational: Node) -> Node {
 }
 
 /// The whole tree that an answer is a part of.
-fn tree(snapshot: &Snapshot, source: Source) -> Arc<Fields> {
+fn tree(snapshot: &Snapshot, source: Source) -> Fields {
     match source {
         Source::Written => snapshot.layers(Store::Config).input.clone(),
         Source::One(store) => whole(snapshot, store),
@@ -166,7 +166,7 @@ impl Found {
         let (page, schema) = (&self.query.page, self.snapshot.schema);
         let (false, Some(id)) = (page.is_all(), self.path.last_node()) else { return Ok(()) };
         let root = match &page.condition {
-            None => Arc::default(),
+            None => Fields::default(),
             Some(condition) => {
                 if !condition.is_within(schema) {
                     // Other data decide too: the tag of the list would not tell of their changes.
@@ -215,7 +215,7 @@ impl Found {
         }
         let root = match self.query.selection.defaults {
             WithDefaults::ReportAll | WithDefaults::ReportAllTagged => everything(&self.snapshot),
-            WithDefaults::Explicit | WithDefaults::Trim => Arc::default(),
+            WithDefaults::Explicit | WithDefaults::Trim => Fields::default(),
         };
         let layers = [Store::Config, Store::Operational].map(|store| self.snapshot.layers(store));
         let origins = self.query.with_origin.then(|| {

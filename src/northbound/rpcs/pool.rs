@@ -1,7 +1,5 @@
 //! What an allocation pool is about: requests that reach it, leases from it.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::{Asked, plan};
@@ -57,7 +55,7 @@ impl Pools {
         let id = schema.resolve(&format!("/coeus-dhcp:{list}"));
         let leaf = |name: &str| schema.resolve(&format!("/coeus-dhcp:{list}/{name}"));
         let (network, subnet) = (leaf("network-id"), leaf("subnet"));
-        let ours = |(_, entry): &(&Key, &Arc<Fields>)| {
+        let ours = |(_, entry): &(&Key, &Fields)| {
             entry.text(network) == Some(self.network.as_str())
                 && self.subnet.as_deref().is_none_or(|wanted| entry.text(subnet) == Some(wanted))
         };

@@ -1,7 +1,5 @@
 //! `service-bindings`, `bound-services-state-list` and `dpn-to-interface-list`: what table 17 does with each interface.
 
-use std::sync::Arc;
-
 use super::super::key::{interfaces_of_elan, interfaces_of_vpn, touched_interfaces};
 use super::super::nodes::{InnerList, ListAt, shared};
 use super::super::{Key, Rendered, Renderer};
@@ -86,7 +84,7 @@ impl Services {
 const BOUND: &str = "/interface-service-bindings:service-bindings/services-info/bound-services";
 
 /// One service as all interfaces have it.
-fn service(schema: &Schema, priority: u8, name: &str) -> (ListKey, Arc<Fields>) {
+fn service(schema: &Schema, priority: u8, name: &str) -> (ListKey, Fields) {
     let id = |leaf: &str| schema.resolve(&format!("{BOUND}/{leaf}"));
     let flow_based = identity(schema, "interface-service-bindings", "service-type-flow-based");
     let leafs = [
@@ -97,7 +95,7 @@ fn service(schema: &Schema, priority: u8, name: &str) -> (ListKey, Arc<Fields>) 
         (id("flow-priority"), Some(Value::Uint(flows::SERVICE.into()))),
     ];
     let leafs = leafs.into_iter().filter_map(|(leaf, value)| Some((leaf, Node::Leaf(value?))));
-    (ListKey::one(Value::Uint(priority.into())), Arc::new(Fields::of(leafs.collect())))
+    (ListKey::one(Value::Uint(priority.into())), Fields::of(leafs.collect()))
 }
 
 impl Renderer for Services {

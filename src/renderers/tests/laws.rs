@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
 
 use openflow_rs::{Field, Instruction, MatchField};
 use proptest::prelude::*;
@@ -458,7 +457,7 @@ fn differences(left: &BTreeMap<Dpid, SwitchTables>, right: &BTreeMap<Dpid, Switc
 }
 
 /// What two derived layers have differently.
-fn derived_differences(left: &Arc<Fields>, right: &Arc<Fields>) -> String {
+fn derived_differences(left: &Fields, right: &Fields) -> String {
     let found = diff(builtin(), left, right);
     let lines =
         found.iter().map(|(path, a, b)| format!("\n{}\n  < {a:?}\n  > {b:?}", path.display(builtin())));
@@ -559,7 +558,7 @@ proptest! {
         prop_assert!(world.told.is_empty());
         prop_assert!(world.ids.held.is_empty(), "{:?}", world.ids.held);
         prop_assert_eq!(world.workshop.items().count(), 0);
-        prop_assert_eq!(&world.derived, &<[Arc<Fields>; 2]>::default());
+        prop_assert_eq!(&world.derived, &<[Fields; 2]>::default());
         prop_assert_eq!(format!("{:?}", world.workshop.model), format!("{:?}", Model::default()));
     }
 

@@ -63,8 +63,8 @@ impl Mini {
 
     /// As after a restart: derived layers are empty, ids and input are what they were.
     pub fn restore(&mut self) {
-        self.snapshot.config.derived = Arc::default();
-        self.snapshot.operational.derived = Arc::default();
+        self.snapshot.config.derived = Fields::default();
+        self.snapshot.operational.derived = Fields::default();
         let ids = self.held();
         let derived = self.engine.restore(&self.snapshot, &ids, self.now());
         self.take(derived);
@@ -102,7 +102,7 @@ impl Mini {
             None => drop(tree::remove(input, schema, path).unwrap()),
         }
         let before = self.snapshot.clone();
-        let changes = |store, a: &Arc<Fields>, b: &Arc<Fields>| {
+        let changes = |store, a: &Fields, b: &Fields| {
             let change = move |(path, before, after)| Change { store, path, before, after };
             diff(schema, a, b).into_iter().map(change).collect::<Vec<_>>()
         };

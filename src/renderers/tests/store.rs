@@ -113,7 +113,7 @@ fn an_address_in_use_is_refused_and_its_owner_named() {
 }
 
 /// What is derived of operational data, without the dates of objects: they start anew with the controller.
-fn undated(mini: &Mini) -> std::sync::Arc<Fields> {
+fn undated(mini: &Mini) -> Fields {
     let mut layer = mini.snapshot.operational.derived.clone();
     for name in [P1, P2, "blue:p1", "blue:p2"] {
         let name = name.replace(':', "%3A");

@@ -1,7 +1,6 @@
 //! Entries of lists and leaf-lists: their keys, positions in place of keys, twins.
 
 use std::cell::Cell;
-use std::sync::Arc;
 
 use serde::de::Error;
 use smallvec::SmallVec;
@@ -51,7 +50,7 @@ pub fn next_entry<E: Error>(
 pub fn gathered<E: Error>(
     reader: &Reader<'_>,
     at: &At<'_>,
-    all: Vec<(Key, Arc<Fields>)>,
+    all: Vec<(Key, Fields)>,
 ) -> Result<Option<List>, E> {
     let Kind::List { keys, user_ordered, .. } = &reader.schema.node(at.node).kind else { return Ok(None) };
     if keys.is_empty() {
@@ -86,7 +85,7 @@ pub fn gathered_values<E: Error>(
     Ok((!values.is_empty()).then(|| leaf_list(reader.schema, at.node, values)))
 }
 
-fn refuse_twins<E: Error>(reader: &Reader<'_>, at: &At<'_>, all: &[(Key, Arc<Fields>)]) -> Result<(), E> {
+fn refuse_twins<E: Error>(reader: &Reader<'_>, at: &At<'_>, all: &[(Key, Fields)]) -> Result<(), E> {
     let mut keys: Vec<&Key> = all.iter().map(|(key, _)| key).collect();
     keys.sort();
     for pair in keys.windows(2).filter(|pair| pair[0] == pair[1]) {

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::{At, BodyErrorKind, Reader};
 use crate::schema::tree::excludes;
-use crate::schema::{Children, Fields, Node, SchemaId};
+use crate::schema::{Fields, Node, SchemaId};
 
 /// The children of one node, as read so far.
 #[derive(Default)]
@@ -43,8 +43,7 @@ impl Members {
     }
 
     /// Sorted into fields.
-    pub fn into_fields(mut self) -> Fields {
-        self.children.sort_unstable_by_key(|(id, _)| *id);
-        Fields { modified: 0, children: Children::sorted(self.children) }
+    pub fn into_fields(self) -> Fields {
+        Fields::of(self.children)
     }
 }

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::sync::Arc;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 
@@ -39,12 +38,12 @@ impl<'de> Visitor<'de> for ListVisitor<'_> {
         let reader = self.reader;
         let number = Cell::new(0);
         let at = At { entry: Some(&number), ..*self.at };
-        let mut all: Vec<(Key, Arc<Fields>)> = Vec::new();
+        let mut all: Vec<(Key, Fields)> = Vec::new();
         loop {
             number.set(number.get() + 1);
             let seed = EntrySeed { reader, at: &at, depth: self.depth + 1, expected: self.expected };
             let Some(entry) = seq.next_element_seed(seed)? else { break };
-            all.extend(entry.map(|(key, fields)| (key, Arc::new(fields))));
+            all.extend(entry.map(|(key, fields)| (key, fields)));
         }
         gathered(reader, self.at, all)
     }

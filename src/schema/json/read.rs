@@ -1,7 +1,5 @@
 //! Reading: the entry points, one for each way in which a body is framed.
 
-use std::sync::Arc;
-
 use serde::Deserializer as _;
 use serde::de::Visitor;
 
@@ -17,11 +15,11 @@ pub fn parse(
     parent: Option<SchemaId>,
     text: &[u8],
     mode: Mode,
-) -> Result<Arc<Fields>, BodyErrors> {
+) -> Result<Fields, BodyErrors> {
     let base = DataPath::of_node(schema, parent);
     let reader = Reader::new(schema, mode, &base);
     let read = drive(text, FieldsVisitor { reader: &reader, at: None, depth: 0 });
-    finish(reader, read).map(Members::into_fields).map(Arc::new)
+    finish(reader, read).map(Members::into_fields)
 }
 
 /// The body of a PUT or plain PATCH on `target`: one member named as the target (a list entry in an array of one); in
@@ -58,7 +56,7 @@ pub fn parse_input(
     operation: &DataPath,
     text: &[u8],
     mode: Mode,
-) -> Result<Arc<Fields>, BodyErrors> {
+) -> Result<Fields, BodyErrors> {
     parse_part(schema, operation, Part::Input, text, mode)
 }
 
@@ -68,7 +66,7 @@ pub fn parse_output(
     operation: &DataPath,
     text: &[u8],
     mode: Mode,
-) -> Result<Arc<Fields>, BodyErrors> {
+) -> Result<Fields, BodyErrors> {
     parse_part(schema, operation, Part::Output, text, mode)
 }
 
@@ -78,13 +76,13 @@ fn parse_part(
     part: Part,
     text: &[u8],
     mode: Mode,
-) -> Result<Arc<Fields>, BodyErrors> {
+) -> Result<Fields, BodyErrors> {
     if text.iter().all(u8::is_ascii_whitespace) {
-        return Ok(Arc::default());
+        return Ok(Fields::default());
     }
     let reader = Reader::new(schema, mode, operation);
     let read = drive(text, PartVisitor { reader: &reader, part });
-    finish(reader, read).map(Members::into_fields).map(Arc::new)
+    finish(reader, read).map(Members::into_fields)
 }
 
 /// The result of reading, with serde's own verdict on the syntax.

@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::super::data::{Fields, Node};
+use super::super::data::Node;
+use super::super::fields::Fields;
 use super::super::ir::{Schema, SchemaId};
 use super::super::path::DataPath;
 use super::super::tree::NodeRef;
@@ -55,7 +56,7 @@ impl Condition {
     pub(super) fn choose(
         &self,
         schema: &Schema,
-        root: &Arc<Fields>,
+        root: &Fields,
         path: &DataPath,
         node: &Node,
     ) -> Result<Vec<bool>, PageError> {

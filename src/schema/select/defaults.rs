@@ -1,8 +1,7 @@
 //! Default values in use: RFC 7950 sections 7.6.1 and 7.7.2.
 
-use std::sync::Arc;
-
-use super::super::data::{Fields, Node};
+use super::super::data::Node;
+use super::super::fields::Fields;
 use super::super::ir::{Kind, Schema, SchemaId};
 use super::super::path::{DataPath, Step};
 use super::super::rules::RuleKind;
@@ -11,7 +10,7 @@ use super::super::xpath::{Eval, Place, check};
 
 /// The default that is in use at the path of a leaf, a leaf-list or one of its values that is not there: its parent exists, its
 /// case is chosen, its `when` holds.
-pub fn default_in_use(schema: &Schema, root: &Arc<Fields>, path: &DataPath) -> Option<Node> {
+pub fn default_in_use(schema: &Schema, root: &Fields, path: &DataPath) -> Option<Node> {
     let step = path.steps.last()?;
     let leaf = step.node;
     let default = schema.rules().ok()?.default_of(leaf)?;
@@ -27,7 +26,7 @@ pub fn default_in_use(schema: &Schema, root: &Arc<Fields>, path: &DataPath) -> O
     if get_ref(root, &parent.clone().child(leaf)).is_some() {
         return None;
     }
-    let empty = Arc::default();
+    let empty = Fields::default();
     let fields = match get_ref(root, &parent).map(|node| node.to_node()) {
         Some(Node::Container(fields)) => fields,
         Some(_) => return None,
@@ -38,7 +37,7 @@ pub fn default_in_use(schema: &Schema, root: &Arc<Fields>, path: &DataPath) -> O
 }
 
 /// Non-presence containers below something that exists are always there.
-fn implied(schema: &Schema, root: &Arc<Fields>, path: &DataPath) -> bool {
+fn implied(schema: &Schema, root: &Fields, path: &DataPath) -> bool {
     let Some(Step { node, key }) = path.steps.last() else { return true };
     if key.is_some() || !matches!(schema.node(*node).kind, Kind::Container { presence: false }) {
         return false;
@@ -51,7 +50,7 @@ fn implied(schema: &Schema, root: &Arc<Fields>, path: &DataPath) -> bool {
 /// A node in a case has its default while something of that case is there, or while nothing of the choice is there and
 /// it is the default case.
 pub(in crate::schema) fn case_chosen(schema: &Schema, fields: &Fields, id: SchemaId) -> bool {
-    let there = || fields.children.iter().flat_map(|(other, _)| &schema.node(*other).cases);
+    let there = || fields.iter().flat_map(|(other, _)| &schema.node(*other).cases);
     schema.node(id).cases.iter().all(|case| {
         let by_default = schema.choices[case.choice as usize].default == Some(case.case as usize);
         there().any(|other| other == case) || by_default && !there().any(|other| other.choice == case.choice)
@@ -59,7 +58,7 @@ pub(in crate::schema) fn case_chosen(schema: &Schema, fields: &Fields, id: Schem
 }
 
 /// Do the `when` conditions of a child hold, with its parent at `above`?
-pub(super) fn possible(schema: &Schema, root: &Arc<Fields>, above: &DataPath, child: SchemaId) -> bool {
+pub(super) fn possible(schema: &Schema, root: &Fields, above: &DataPath, child: SchemaId) -> bool {
     let node = schema.node(child);
     if node.whens.is_empty() {
         return true;

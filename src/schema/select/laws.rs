@@ -10,7 +10,7 @@ use crate::schema::json;
 use crate::schema::testing::{arbitrary_root, sample};
 use crate::schema::{DataPath, Node};
 
-fn shown(root: &std::sync::Arc<Fields>, selection: &Selection) -> Json {
+fn shown(root: &Fields, selection: &Selection) -> Json {
     let schema = sample();
     let path = DataPath::root();
     let view = Selected::new(schema, selection, &path, root, None);
@@ -19,7 +19,7 @@ fn shown(root: &std::sync::Arc<Fields>, selection: &Selection) -> Json {
     serde_json::from_slice(&out).unwrap()
 }
 
-fn whole(root: &std::sync::Arc<Fields>) -> Json {
+fn whole(root: &Fields) -> Json {
     let mut out = Vec::new();
     json::write_resource(sample(), &DataPath::root(), &Node::Container(root.clone()), &mut out);
     serde_json::from_slice(&out).unwrap()

@@ -20,7 +20,8 @@ pub use origin::{Origin, Origins};
 pub use page::{Direction, Page, PageError, SortBy};
 pub use selected::{Selected, Selection, Turned, WithDefaults};
 
-use super::data::{Fields, Key, Node};
+use super::data::{Key, Node};
+use super::fields::Fields;
 use super::ir::{Schema, SchemaId};
 
 /// Metadata of one node (RFC 7952).
@@ -112,7 +113,7 @@ pub struct Whole;
 
 impl View for Whole {
     fn members(&self, _: &Schema, fields: &Fields, mut each: impl FnMut(SchemaId, &Node, &Whole)) {
-        for (id, node) in &fields.children {
+        for (id, node) in fields.iter() {
             each(*id, node, self);
         }
     }

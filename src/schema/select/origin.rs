@@ -1,8 +1,7 @@
 //! Where operational data come from: RFC 8342 section 5.3.4, shown as RFC 8527 section 3.2.2 asks.
 
-use std::sync::Arc;
-
-use super::super::data::{Fields, Key};
+use super::super::data::Key;
+use super::super::fields::Fields;
 use super::super::ir::SchemaId;
 use super::super::tree::NodeRef;
 
@@ -38,7 +37,7 @@ pub struct Origins<'a> {
 
 impl<'a> Origins<'a> {
     /// From the four trees, in the order of their precedence.
-    pub fn new(trees: [(Origin, &'a Arc<Fields>); 4]) -> Origins<'a> {
+    pub fn new(trees: [(Origin, &'a Fields); 4]) -> Origins<'a> {
         Origins { places: trees.map(|(origin, root)| (origin, Some(NodeRef::Fields(root)))) }
     }
 

@@ -1,9 +1,8 @@
 //! A part of a long list: draft-ietf-netconf-list-pagination section 3 (`where`, `sort-by`, `direction`, `offset`, `cursor`,
 //! `limit`, in this order).
 
-use std::sync::Arc;
-
-use super::super::data::{Entries, Fields, Key, List, Node};
+use super::super::data::{Entries, Key, List, Node};
+use super::super::fields::Fields;
 use super::super::ir::{Kind, Schema, SchemaId};
 use super::super::path::DataPath;
 use super::super::tree::NodeRef;
@@ -85,7 +84,7 @@ impl Page {
     pub fn of(
         &self,
         schema: &Schema,
-        root: &Arc<Fields>,
+        root: &Fields,
         path: &DataPath,
         node: &Node,
     ) -> Result<Part, PageError> {
@@ -118,10 +117,10 @@ impl Page {
         &self,
         schema: &Schema,
         path: &DataPath,
-        mut all: Vec<(&Key, &Arc<Fields>)>,
+        mut all: Vec<(&Key, &Fields)>,
     ) -> Result<Part, PageError> {
         if let Some(SortBy::Leaf(way)) = &self.sort_by {
-            let value = |(_, entry): &(&Key, &Arc<Fields>)| {
+            let value = |(_, entry): &(&Key, &Fields)| {
                 let value = sort_value(entry, way).cloned();
                 (value.is_none(), value)
             };
@@ -151,7 +150,7 @@ impl Page {
 
     /// The place behind the entry that the cursor names, in the direction of reading. The empty text is the beginning, unless
     /// an entry is named so.
-    fn place(&self, all: &[(&Key, &Arc<Fields>)], cursor: &Key) -> Result<usize, PageError> {
+    fn place(&self, all: &[(&Key, &Fields)], cursor: &Key) -> Result<usize, PageError> {
         let at = match self.direction {
             Direction::Forwards => all.iter().position(|(key, _)| *key == cursor),
             Direction::Backwards => all.iter().rev().position(|(key, _)| *key == cursor),

@@ -1,9 +1,9 @@
 //! The view that carries out `depth`, `fields`, `with-defaults` and `with-origin`.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
-use super::super::data::{Fields, Key, Node};
+use super::super::data::{Key, Node};
+use super::super::fields::Fields;
 use super::super::ir::{Kind, Schema, SchemaId};
 use super::super::lexical::key_leafs;
 use super::super::path::{DataPath, Step};
@@ -57,7 +57,7 @@ struct Walk<'a> {
     /// Most entries of lists below the target.
     most: usize,
     /// What conditions on defaults are about.
-    root: &'a Arc<Fields>,
+    root: &'a Fields,
 }
 
 /// The way from the root, kept where conditions may ask for it.
@@ -93,7 +93,7 @@ impl<'a> Selected<'a> {
         schema: &Schema,
         selection: &'a Selection,
         path: &DataPath,
-        root: &'a Arc<Fields>,
+        root: &'a Fields,
         origins: Option<Origins<'a>>,
     ) -> Selected<'a> {
         let below = selection.depth.map_or(u16::MAX, |depth| depth.saturating_sub(1));
@@ -219,7 +219,9 @@ impl<'a> Selected<'a> {
     fn implied(&self, schema: &Schema, fields: &Fields, id: SchemaId) -> Option<Node> {
         let node = match &schema.node(id).kind {
             Kind::Leaf { .. } | Kind::LeafList { .. } => schema.rules().ok()?.default_of(id)?.clone(),
-            Kind::Container { presence: false } if has_default(schema, id) => Node::Container(Arc::default()),
+            Kind::Container { presence: false } if has_default(schema, id) => {
+                Node::Container(Fields::default())
+            }
             _ => return None,
         };
         let in_use = case_chosen(schema, fields, id) && possible(schema, self.walk.root, &self.path(), id);
@@ -259,7 +261,7 @@ impl View for Selected<'_> {
             }
         };
         if !self.fills() {
-            return fields.children.iter().for_each(|(id, node)| show(*id, node, false));
+            return fields.iter().for_each(|(id, node)| show(*id, node, false));
         }
         let possible = match self.at {
             Some(id) => &schema.node(id).children,

@@ -1,6 +1,6 @@
 //! What each selection shows, on the models of `testing/lab.yang`.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use super::*;
 use crate::schema::json::{self, Mode};
@@ -12,7 +12,7 @@ fn lab() -> &'static Schema {
     *LAB
 }
 
-fn data() -> Arc<Fields> {
+fn data() -> Fields {
     let text = br#"{"lab:lab":{"title":"a","speed":100,"mode":"slow","order":["z","a"],
         "item":[{"name":"one","value":7,"note":"n","inner":{"deep":"d"},"part":[{"id":1,"text":"t"}]},{"name":"two","value":8}],
         "pair":[{"first":"x","second":"y","value":"v"}]}}"#;

@@ -1,7 +1,6 @@
 //! Random data drawn from a schema: right in shape and type, in canonical form; must, when and leafref are not heeded.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -13,23 +12,19 @@ use super::super::tree::{excludes, leaf_list};
 use super::super::{DataPath, Fields, Key, List, Node, Value};
 
 /// A whole datastore; `state`: with config false nodes too.
-pub fn arbitrary_root(schema: &'static Schema, state: bool) -> BoxedStrategy<Arc<Fields>> {
+pub fn arbitrary_root(schema: &'static Schema, state: bool) -> BoxedStrategy<Fields> {
     fields(schema, &schema.roots, &[], state)
 }
 
 /// The fields of a container or list entry, keys included.
-pub fn arbitrary_fields(schema: &'static Schema, id: SchemaId, state: bool) -> BoxedStrategy<Arc<Fields>> {
+pub fn arbitrary_fields(schema: &'static Schema, id: SchemaId, state: bool) -> BoxedStrategy<Fields> {
     let keys: &'static [SchemaId] =
         if let Kind::List { keys, .. } = &schema.node(id).kind { keys } else { &[] };
     fields(schema, &schema.node(id).children, keys, state)
 }
 
 /// An entry of a list with keys.
-pub fn arbitrary_entry(
-    schema: &'static Schema,
-    list: SchemaId,
-    state: bool,
-) -> BoxedStrategy<(Key, Arc<Fields>)> {
+pub fn arbitrary_entry(schema: &'static Schema, list: SchemaId, state: bool) -> BoxedStrategy<(Key, Fields)> {
     let Kind::List { keys, .. } = &schema.node(list).kind else { panic!("not a list") };
     arbitrary_fields(schema, list, state)
         .prop_map(|entry| (keys.iter().filter_map(|key| entry.leaf(*key).cloned()).collect(), entry))
@@ -76,7 +71,7 @@ fn fields(
     children: &'static [SchemaId],
     keys: &'static [SchemaId],
     state: bool,
-) -> BoxedStrategy<Arc<Fields>> {
+) -> BoxedStrategy<Fields> {
     let child = |id: &SchemaId| -> BoxedStrategy<Option<(SchemaId, Node)>> {
         let id = *id;
         let made = node(schema, id, state).prop_map(move |node| Some((id, node)));
@@ -93,7 +88,7 @@ fn fields(
                 kept.push((id, node));
             }
         }
-        Arc::new(Fields::of(kept))
+        Fields::of(kept)
     })
     .boxed()
 }

@@ -102,7 +102,7 @@ fn post_bodies_name_one_child() {
     }
     let rpc = &DataPath::root().child(schema.rpcs[0]);
     let input = json::parse_input(schema, rpc, br#"{"test:input":{"hard":true}}"#, Mode::Strict).unwrap();
-    assert_eq!(input.children.len(), 1);
+    assert_eq!(input.len(), 1);
     assert!(json::parse_input(schema, rpc, b" ", Mode::Strict).unwrap().is_empty());
     assert!(json::parse_input(schema, rpc, br#"{"input":{"hard":"true"}}"#, Mode::Lenient).is_ok());
     assert!(json::parse_input(schema, rpc, br#"{"input":{"hard":true}}"#, Mode::Strict).is_err());

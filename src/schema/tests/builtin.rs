@@ -1,7 +1,5 @@
 //! The models of `yang/`: the specification's own bodies, what the watcher sends, and random data of every model.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, TestRunner};
@@ -19,7 +17,7 @@ fn put_legacy(url: &str, body: &str) -> String {
     let path = DataPath::parse_legacy(schema, url).unwrap_or_else(|error| panic!("{url}: {error}"));
     let node = json::parse_resource(schema, &path, body.as_bytes(), Mode::Lenient)
         .unwrap_or_else(|errors| panic!("{url}: {errors}"));
-    let before: Arc<Fields> = Arc::default();
+    let before = Fields::default();
     let mut root = before.clone();
     tree::put(&mut root, schema, &path, node, Parents::Require).unwrap();
     let changes = diff(schema, &before, &root);
@@ -68,9 +66,9 @@ fn one_more_pod_is_one_difference_small_in_memory() {
     let path = DataPath::parse_legacy(schema, &format!("pod:coe/pods/{uid}")).unwrap();
     let node = json::parse_resource(schema, &path, body.as_bytes(), Mode::Lenient).unwrap();
     assert!(super::super::heap_size(&node) < 2048);
-    let mut root = Arc::default();
+    let mut root = Fields::default();
     tree::put(&mut root, schema, &path, node.clone(), Parents::Require).unwrap();
-    assert_eq!(diff(schema, &Arc::default(), &root), [(path, None, Some(node))]);
+    assert_eq!(diff(schema, &Fields::default(), &root), [(path, None, Some(node))]);
 }
 
 /// Random documents a model.

@@ -1,7 +1,6 @@
 //! Laws, on random data drawn from the sample schema.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -19,14 +18,14 @@ fn written(schema: &Schema, root: &Fields) -> Vec<u8> {
     out
 }
 
-fn parsed(text: &[u8], mode: Mode) -> Arc<Fields> {
+fn parsed(text: &[u8], mode: Mode) -> Fields {
     json::parse(sample(), None, text, mode)
         .unwrap_or_else(|errors| panic!("{errors}: {}", text.escape_ascii()))
 }
 
 /// All paths of list entries, containers and leafs below.
 fn paths(at: &DataPath, fields: &Fields, found: &mut Vec<DataPath>) {
-    for (id, node) in &fields.children {
+    for (id, node) in fields.iter() {
         let here = at.clone().child(*id);
         match node {
             Node::Container(inner) => paths(&here, inner, found),
@@ -103,7 +102,7 @@ proptest! {
         after in arbitrary_root(sample(), true),
     ) {
         prop_assert!(diff(sample(), &before, &before.clone()).is_empty());
-        prop_assert!(diff(sample(), &before, &Arc::new((*before).clone())).is_empty());
+        prop_assert!(diff(sample(), &before, &before.clone().dated(77)).is_empty());
         let changes = diff(sample(), &before, &after);
         let mut root = before.clone();
         for (path, was, is) in &changes {
@@ -129,8 +128,8 @@ proptest! {
         let list = schema.resolve("/test:pairs/pair");
         let at = |key: &Key| DataPath::root().child(schema.resolve("/test:pairs")).entry(list, key.clone());
         let value = schema.resolve("/test:pairs/pair/value");
-        let mut model: BTreeMap<Key, Arc<Fields>> = BTreeMap::new();
-        let mut root: Arc<Fields> = Arc::default();
+        let mut model: BTreeMap<Key, Fields> = BTreeMap::new();
+        let mut root = Fields::default();
         for (kind, (key, entry)) in edits {
             let before = (root.clone(), written(schema, &root));
             match kind {
@@ -142,9 +141,9 @@ proptest! {
                     tree::merge(&mut root, schema, &at(&key), Node::Container(entry.clone()), Parents::Require).unwrap();
                     let kept = model.get(&key).and_then(|old| old.get(value)).cloned();
                     let fresh = entry.get(value).cloned().or(kept);
-                    let mut united = (*entry).clone();
+                    let mut united = entry.clone();
                     united.set(value, fresh);
-                    model.insert(key, Arc::new(united));
+                    model.insert(key, united);
                 }
                 _ => {
                     tree::put(&mut root, schema, &at(&key), Node::Container(entry.clone()), Parents::Require).unwrap();
@@ -179,7 +178,7 @@ proptest! {
     fn merging_is_idempotent(root in arbitrary_root(sample(), true)) {
         let whole = DataPath::root();
         let node = Node::Container(root.clone());
-        let mut once = Arc::default();
+        let mut once = Fields::default();
         tree::merge(&mut once, sample(), &whole, node.clone(), Parents::Require).unwrap();
         let mut twice = once.clone();
         tree::merge(&mut twice, sample(), &whole, node, Parents::Require).unwrap();

@@ -21,12 +21,12 @@ fn reset() -> DataPath {
     DataPath::parse_action(*OPS, "ops:servers/server=a/reset").unwrap()
 }
 
-fn store() -> Arc<Fields> {
+fn store() -> Fields {
     let text = br#"{"ops:servers":{"server":[{"name":"a","weight":20},{"name":"b","weight":1}]}}"#;
     json::parse(*OPS, None, text, Mode::Strict).unwrap()
 }
 
-fn input(operation: &DataPath, body: &str) -> Result<Arc<Fields>, BodyErrors> {
+fn input(operation: &DataPath, body: &str) -> Result<Fields, BodyErrors> {
     json::parse_input(*OPS, operation, body.as_bytes(), Mode::Strict)
 }
 

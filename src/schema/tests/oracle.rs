@@ -1,7 +1,6 @@
 //! Our verdicts against libyang's, on the sample schema written as YANG (`testing/test.yang`).
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -36,7 +35,7 @@ fn libyang(context: &Context, text: &str) -> Result<Json, String> {
 
 /// What we make of it.
 fn ours(schema: &Schema, text: &str) -> Result<Json, String> {
-    let before: Arc<Fields> = Arc::default();
+    let before = Fields::default();
     let root =
         json::parse(schema, None, text.as_bytes(), Mode::Strict).map_err(|errors| errors.to_string())?;
     validate(schema, true, &root, &diff(schema, &before, &root)).map_err(|errors| format!("{errors:?}"))?;
@@ -275,7 +274,7 @@ proptest! {
     ) {
         let schema = sample();
         let node = |name: &str| DataPath::parse_rfc8040(schema, &format!("test:nodes/node={name}")).unwrap();
-        let put = |root: &Arc<Fields>, json: &Json| {
+        let put = |root: &Fields, json: &Json| {
             let at = node(json["name"].as_str().unwrap());
             let body = json!({ "test:node": [json] }).to_string();
             let entry = json::parse_resource(schema, &at, body.as_bytes(), Mode::Strict).unwrap();
@@ -284,7 +283,7 @@ proptest! {
             root
         };
         let each = |document: &Json| document["test:nodes"]["node"].as_array().unwrap().clone();
-        let found = |before: &Arc<Fields>, after: &Arc<Fields>| -> BTreeSet<(String, String)> {
+        let found = |before: &Fields, after: &Fields| -> BTreeSet<(String, String)> {
             let errors = validate(schema, true, after, &diff(schema, before, after)).err().unwrap_or_default();
             // Which of two twins is named depends on which was touched.
             let named = errors.into_iter().map(|error| match error.kind {
@@ -293,7 +292,7 @@ proptest! {
             });
             named.collect()
         };
-        let nothing: Arc<Fields> = Arc::default();
+        let nothing = Fields::default();
         let mut before = nothing.clone();
         for json in each(&first) {
             let more = put(&before, &json);

@@ -1,6 +1,5 @@
 //! What one pod costs among ten thousand. Run with `--ignored --nocapture` and optimisation; asserts nothing about time.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::json::{self, Mode};
@@ -38,7 +37,7 @@ fn body(number: u32) -> (DataPath, String) {
 #[ignore = "measures; says nothing about right and wrong"]
 fn one_pod_among_ten_thousand() {
     let schema = sample();
-    let mut root: Arc<Fields> = Arc::default();
+    let mut root = Fields::default();
     for number in 0..10_000 {
         let (path, body) = body(number);
         let node = json::parse_resource(schema, &path, body.as_bytes(), Mode::Strict).unwrap();

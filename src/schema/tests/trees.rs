@@ -17,40 +17,35 @@ fn node(at: &str, body: &str) -> Node {
     json::parse_resource(sample(), &path(at), body.as_bytes(), Mode::Strict).unwrap()
 }
 
-fn try_put(
-    root: &Arc<Fields>,
-    at: &DataPath,
-    node: Node,
-    parents: Parents,
-) -> Result<Arc<Fields>, TreeError> {
+fn try_put(root: &Fields, at: &DataPath, node: Node, parents: Parents) -> Result<Fields, TreeError> {
     let mut root = root.clone();
     tree::put(&mut root, sample(), at, node, parents)?;
     Ok(root)
 }
 
-fn put(root: &Arc<Fields>, at: &str, body: &str) -> Arc<Fields> {
+fn put(root: &Fields, at: &str, body: &str) -> Fields {
     try_put(root, &path(at), node(at, body), Parents::Require).unwrap()
 }
 
-fn merge(root: &Arc<Fields>, at: &str, body: &str) -> Arc<Fields> {
+fn merge(root: &Fields, at: &str, body: &str) -> Fields {
     let mut root = root.clone();
     tree::merge(&mut root, sample(), &path(at), node(at, body), Parents::Require).unwrap();
     root
 }
 
-fn remove(root: &Arc<Fields>, at: &DataPath) -> Arc<Fields> {
+fn remove(root: &Fields, at: &DataPath) -> Fields {
     let mut root = root.clone();
     tree::remove(&mut root, sample(), at).unwrap();
     root
 }
 
-fn json(root: &Arc<Fields>) -> String {
+fn json(root: &Fields) -> String {
     let mut out = Vec::new();
     json::write(sample(), None, root, &mut out);
     String::from_utf8(out).unwrap()
 }
 
-fn of(body: &str) -> Arc<Fields> {
+fn of(body: &str) -> Fields {
     json::parse(sample(), None, body.as_bytes(), Mode::Strict).unwrap()
 }
 
@@ -61,7 +56,7 @@ fn containers_appear_and_vanish_by_themselves() {
     let gone = remove(&root, &path("test:coe/settings/level"));
     assert!(gone.is_empty());
     let same = remove(&root, &path("test:nodes"));
-    assert!(Arc::ptr_eq(&same, &root));
+    assert!(same.ptr_eq(&root));
     let presence = put(&Arc::default(), "test:strict", r#"{"test:strict":{}}"#);
     assert_eq!(json(&presence), r#"{"test:strict":{}}"#);
     assert!(put(&root, "test:coe", r#"{"test:coe":{}}"#).is_empty());
@@ -131,9 +126,9 @@ fn merge_unites_and_replaces_positional_lists_as_a_whole() {
 
 #[test]
 fn lists_change_form_at_sixteen_entries_and_back() {
-    let mut root: Arc<Fields> = Arc::default();
+    let mut root = Fields::default();
     let list = path("test:nodes/node");
-    let form = |root: &Arc<Fields>| match tree::get_ref(root, &list) {
+    let form = |root: &Fields| match tree::get_ref(root, &list) {
         Some(NodeRef::List(list)) => (list.len(), matches!(list.entries(), Entries::Many(_))),
         _ => (0, false),
     };
@@ -180,12 +175,12 @@ fn layers_are_one_view_in_which_input_wins() {
     }
     let NodeRef::Fields(shared) = tree::get_ref(&merged, &path("test:strict")).unwrap() else { panic!() };
     let NodeRef::Fields(origin) = tree::get_ref(&derived, &path("test:strict")).unwrap() else { panic!() };
-    assert!(Arc::ptr_eq(shared, origin));
+    assert!(shared.ptr_eq(origin));
 }
 
 #[test]
 fn differences_are_the_deepest_entries() {
-    let shown = |before: &Arc<Fields>, after: &Arc<Fields>| -> Vec<(String, bool, bool)> {
+    let shown = |before: &Fields, after: &Fields| -> Vec<(String, bool, bool)> {
         let found = diff(sample(), before, after).into_iter();
         found.map(|(path, a, b)| (path.display(sample()), a.is_some(), b.is_some())).collect()
     };
@@ -219,8 +214,8 @@ fn differences_are_the_deepest_entries() {
 fn stamps_mark_the_way_to_what_changed_and_nothing_else() {
     let one = of(r#"{"test:nodes":{"node":[{"name":"a"},{"name":"b"}]},"test:strict":{"needed":"x"}}"#);
     let first = stamp_since(&Arc::default(), &one, 5);
-    let modified = |root: &Arc<Fields>, at: &str| match tree::get_ref(root, &path(at)) {
-        Some(NodeRef::Fields(fields)) => fields.modified,
+    let modified = |root: &Fields, at: &str| match tree::get_ref(root, &path(at)) {
+        Some(NodeRef::Fields(fields)) => fields.modified(),
         _ => 0,
     };
     for at in ["", "test:nodes", "test:nodes/node=a", "test:strict"] {
@@ -244,6 +239,6 @@ fn stamps_mark_the_way_to_what_changed_and_nothing_else() {
         }
     }
     let key = Key::text("a");
-    assert_eq!(first.children.len(), 2);
+    assert_eq!(first.len(), 2);
     assert_eq!(key.values().len(), 1);
 }

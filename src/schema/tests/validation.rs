@@ -11,7 +11,7 @@ fn path(text: &str) -> DataPath {
     DataPath::parse_rfc8040(sample(), text).unwrap()
 }
 
-fn put(root: &Arc<Fields>, at: &str, body: &str) -> Arc<Fields> {
+fn put(root: &Fields, at: &str, body: &str) -> Fields {
     let at = path(at);
     let node = json::parse_resource(sample(), &at, body.as_bytes(), Mode::Strict).unwrap();
     let mut root = root.clone();
@@ -19,14 +19,14 @@ fn put(root: &Arc<Fields>, at: &str, body: &str) -> Arc<Fields> {
     root
 }
 
-fn remove(root: &Arc<Fields>, at: &str) -> Arc<Fields> {
+fn remove(root: &Fields, at: &str) -> Fields {
     let mut root = root.clone();
     tree::remove(&mut root, sample(), &path(at)).unwrap();
     root
 }
 
 /// Kinds and paths of what is wrong with going from `before` to `after`.
-fn faults(before: &Arc<Fields>, after: &Arc<Fields>) -> Vec<(ValidationErrorKind, String)> {
+fn faults(before: &Fields, after: &Fields) -> Vec<(ValidationErrorKind, String)> {
     match validate(sample(), true, after, &diff(sample(), before, after)) {
         Ok(()) => Vec::new(),
         Err(errors) => errors.into_iter().map(|error| (error.kind, error.path)).collect(),
@@ -34,7 +34,7 @@ fn faults(before: &Arc<Fields>, after: &Arc<Fields>) -> Vec<(ValidationErrorKind
 }
 
 /// Two nodes, the first referring to the second.
-fn two_nodes() -> Arc<Fields> {
+fn two_nodes() -> Fields {
     let body = r#"{"test:nodes":{"node":[{"name":"a","address":"10.0.0.1","peer":"b"},{"name":"b"}]}}"#;
     let root = put(&Arc::default(), "test:nodes", body);
     assert_eq!(faults(&Arc::default(), &root), []);

@@ -1,6 +1,6 @@
 //! Mandatory choices (RFC 7950 section 7.9.4).
 
-use super::super::data::Fields;
+use super::super::fields::Fields;
 use super::super::ir::{Choice, SchemaId};
 use super::super::xpath::Place;
 use super::{ValidationErrorKind, Validator};
@@ -11,7 +11,7 @@ impl<'a> Validator<'a> {
         let (schema, rules) = (self.schema, self.rules);
         for number in rules.mandatory_choices.get(&parent).into_iter().flatten() {
             let choice = &schema.choices[*number as usize];
-            let there = || fields.children.iter().flat_map(|(id, _)| &schema.node(*id).cases);
+            let there = || fields.iter().flat_map(|(id, _)| &schema.node(*id).cases);
             let wanted = choice.within.iter().all(|case| there().any(|other| other == case));
             let chosen = there().any(|case| case.choice == *number);
             if wanted && !chosen && self.choice_possible(place, choice, *number) {

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::super::data::{Fields, Node};
+use super::super::data::Node;
 use super::super::diff::pairs;
+use super::super::fields::Fields;
 use super::super::ir::{Choice, Kind, SchemaId};
 use super::super::lexical::{key_text, parse_value};
 use super::super::path::DataPath;
@@ -73,14 +74,8 @@ impl<'a> Validator<'a> {
     }
 
     /// The schema nodes in which two states of one context differ (`whole`: lists in it are new or gone too).
-    pub(super) fn touched(
-        &self,
-        a: &Arc<Fields>,
-        b: &Arc<Fields>,
-        whole: bool,
-        found: &mut HashSet<SchemaId>,
-    ) {
-        if self.rules.readers.is_empty() || Arc::ptr_eq(a, b) {
+    pub(super) fn touched(&self, a: &Fields, b: &Fields, whole: bool, found: &mut HashSet<SchemaId>) {
+        if self.rules.readers.is_empty() || a.ptr_eq(b) {
             return;
         }
         let empty = Arc::default();

@@ -2,10 +2,10 @@
 //! that a check costs what the edit costs and not what the lists hold.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
 
-use super::super::data::{Fields, Key, Node};
+use super::super::data::{Key, Node};
 use super::super::diff::diff;
+use super::super::fields::Fields;
 use super::super::ir::{Kind, Schema, SchemaId};
 use super::super::path::DataPath;
 use super::super::rules::Rules;
@@ -17,7 +17,7 @@ use super::super::value::{Text, Value};
 pub struct Index {
     /// What the index is of: the state without what nothing in it is about. Lists that others are about stay alone, so that they
     /// can be edited where they are.
-    root: Arc<Fields>,
+    root: Fields,
     /// The places that hold a value, for the leafs in [`Rules::indexed`].
     holders: HashMap<(SchemaId, Value), HashSet<DataPath>>,
     /// The entries of a list that have the same values of a `unique` statement.
@@ -59,7 +59,7 @@ fn turn<K: std::hash::Hash + Eq, T: std::hash::Hash + Eq>(
 
 impl Index {
     /// Moves on to another state.
-    pub(super) fn advance(&mut self, schema: &Schema, rules: &Rules, root: &Arc<Fields>) {
+    pub(super) fn advance(&mut self, schema: &Schema, rules: &Rules, root: &Fields) {
         let root = leading(rules, root);
         let changes = diff(schema, &self.root, &root);
         self.root = root;
@@ -104,13 +104,13 @@ impl Index {
 }
 
 /// The containers and lists of a tree that lead to what the index is about.
-fn leading(rules: &Rules, fields: &Arc<Fields>) -> Arc<Fields> {
-    let children = fields.children.iter().filter(|(id, _)| rules.leading.contains(*id));
+fn leading(rules: &Rules, fields: &Fields) -> Fields {
+    let children = fields.iter().filter(|(id, _)| rules.leading.contains(*id));
     let children = children.map(|(id, node)| match node {
         Node::Container(inner) => (*id, Node::Container(leading(rules, inner))),
         node => (*id, node.clone()),
     });
-    Arc::new(Fields::of(children.collect()))
+    Fields::of(children.collect())
 }
 
 struct Walk<'a> {
@@ -121,7 +121,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// An entry and what is below it; `whole`: the entries of its lists too.
-    fn entry(&mut self, path: &DataPath, fields: &Arc<Fields>, whole: bool, way: Turn) {
+    fn entry(&mut self, path: &DataPath, fields: &Fields, whole: bool, way: Turn) {
         if let Some(step) = path.steps.last()
             && let (Kind::List { unique, .. }, Some(key)) = (&self.schema.node(step.node).kind, &step.key)
         {
@@ -135,8 +135,8 @@ impl Walk<'_> {
         self.fields(path, fields, whole, way);
     }
 
-    fn fields(&mut self, path: &DataPath, fields: &Arc<Fields>, whole: bool, way: Turn) {
-        for (id, node) in &fields.children {
+    fn fields(&mut self, path: &DataPath, fields: &Fields, whole: bool, way: Turn) {
+        for (id, node) in fields.iter() {
             if !self.schema.node(*id).config {
                 continue;
             }
@@ -188,16 +188,12 @@ impl Walk<'_> {
 }
 
 /// The values of a `unique` statement; `None` if one of them is not there (RFC 7950 section 7.8.3).
-pub(super) fn row(rules: &Rules, entry: &Arc<Fields>, paths: &[Vec<SchemaId>]) -> Option<Vec<Value>> {
+pub(super) fn row(rules: &Rules, entry: &Fields, paths: &[Vec<SchemaId>]) -> Option<Vec<Value>> {
     paths.iter().map(|path| at_chain(rules, entry, path).cloned()).collect()
 }
 
 /// The leaf at the end of a chain of schema ids, or its default.
-pub(super) fn at_chain<'a>(
-    rules: &'a Rules,
-    entry: &'a Arc<Fields>,
-    chain: &[SchemaId],
-) -> Option<&'a Value> {
+pub(super) fn at_chain<'a>(rules: &'a Rules, entry: &'a Fields, chain: &[SchemaId]) -> Option<&'a Value> {
     let (leaf, above) = chain.split_last()?;
     let mut fields = Some(entry);
     for step in above {

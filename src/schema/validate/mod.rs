@@ -15,8 +15,9 @@ mod references;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::data::{Fields, Node};
+use super::data::Node;
 use super::diff::Difference;
+use super::fields::Fields;
 use super::ir::{Kind, ModuleId, Schema, SchemaId};
 use super::lexical;
 use super::path::DataPath;
@@ -37,7 +38,7 @@ const MOST_ERRORS: usize = 20;
 pub fn validate(
     schema: &Schema,
     store_is_config: bool,
-    root: &Arc<Fields>,
+    root: &Fields,
     changes: &[Difference],
 ) -> Result<(), Vec<ValidationError>> {
     if !store_is_config {
@@ -55,7 +56,7 @@ pub fn validate(
 pub fn validate_with(
     index: &mut Index,
     schema: &Schema,
-    root: &Arc<Fields>,
+    root: &Fields,
     changes: &[Difference],
 ) -> Result<(), Vec<ValidationError>> {
     let mut validator = Validator::new(schema, root, index)?;
@@ -69,7 +70,7 @@ pub fn validate_with(
 struct Validator<'a> {
     schema: &'a Schema,
     rules: &'a Rules,
-    root: &'a Arc<Fields>,
+    root: &'a Fields,
     errors: Vec<ValidationError>,
     /// Targets of leafrefs with values that were there before.
     gone: Vec<(SchemaId, Value)>,
@@ -90,7 +91,7 @@ impl<'a> Validator<'a> {
 
     fn new(
         schema: &'a Schema,
-        root: &'a Arc<Fields>,
+        root: &'a Fields,
         index: &'a mut Index,
     ) -> Result<Validator<'a>, Vec<ValidationError>> {
         let rules = schema.rules().map_err(|error| {
@@ -171,7 +172,7 @@ impl<'a> Validator<'a> {
             // A leaf or leaf-list of the top level.
             Some(Node::Leaf(_) | Node::LeafList(_)) => {
                 let fields = |node: &Option<Node>| {
-                    Arc::new(Fields::of(node.iter().map(|node| (last.node, node.clone())).collect()))
+                    Fields::of(node.iter().map(|node| (last.node, node.clone())).collect())
                 };
                 self.vanished(&path.parent().unwrap_or_default(), &fields(before), Some(&fields(after)));
             }
@@ -223,12 +224,12 @@ impl<'a> Validator<'a> {
 
     /// The children of a container or entry. Lists in it are entered only where the whole of it is new: the
     /// entries of others are changes of their own.
-    fn visit(&mut self, place: &Place<'a>, fields: &'a Arc<Fields>, whole: bool) {
+    fn visit(&mut self, place: &Place<'a>, fields: &'a Fields, whole: bool) {
         let Some(id) = place.id() else { return };
         let schema = self.schema;
-        for (child, node) in &fields.children {
+        for (child, node) in fields.iter() {
             if let Some((other, _)) =
-                fields.children.iter().find(|(other, _)| *other > child && excludes(schema, *child, **other))
+                fields.iter().find(|(other, _)| *other > child && excludes(schema, *child, **other))
             {
                 let (one, other) = (self.name(*child), self.name(*other));
                 let message =
@@ -331,8 +332,8 @@ impl<'a> Validator<'a> {
     /// RFC 7950 section 7.6.5: inside a case things are missing only if something of that case is there.
     fn case_in_use(&self, siblings: &Fields, child: SchemaId) -> bool {
         let cases = &self.schema.node(child).cases;
-        cases.iter().all(|case| {
-            siblings.children.iter().any(|(other, _)| self.schema.node(*other).cases.contains(case))
-        })
+        cases
+            .iter()
+            .all(|case| siblings.iter().any(|(other, _)| self.schema.node(*other).cases.contains(case)))
     }
 }

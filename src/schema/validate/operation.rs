@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::super::data::{Fields, List, Node};
+use super::super::data::{List, Node};
+use super::super::fields::Fields;
 use super::super::ir::{Schema, SchemaId};
 use super::super::path::{DataPath, Step};
 use super::super::xpath::Place;
@@ -15,9 +16,9 @@ use super::{Index, ValidationError, Validator};
 /// Everything found, up to 20, with paths as in `/module:rpc/input/leaf`.
 pub fn validate_input(
     schema: &Schema,
-    root: &Arc<Fields>,
+    root: &Fields,
     operation: &DataPath,
-    input: &Arc<Fields>,
+    input: &Fields,
 ) -> Result<(), Vec<ValidationError>> {
     let part = operation.last_node().and_then(|id| schema.input(id));
     validate_part(schema, root, operation, part, input)
@@ -29,9 +30,9 @@ pub fn validate_input(
 /// Everything found, up to 20.
 pub fn validate_output(
     schema: &Schema,
-    root: &Arc<Fields>,
+    root: &Fields,
     operation: &DataPath,
-    output: &Arc<Fields>,
+    output: &Fields,
 ) -> Result<(), Vec<ValidationError>> {
     let part = operation.last_node().and_then(|id| schema.output(id));
     validate_part(schema, root, operation, part, output)
@@ -43,19 +44,19 @@ pub fn validate_output(
 /// Everything found, up to 20.
 pub fn validate_notification(
     schema: &Schema,
-    root: &Arc<Fields>,
+    root: &Fields,
     path: &DataPath,
-    content: &Arc<Fields>,
+    content: &Fields,
 ) -> Result<(), Vec<ValidationError>> {
     validate_part(schema, root, path, None, content)
 }
 
 fn validate_part(
     schema: &Schema,
-    root: &Arc<Fields>,
+    root: &Fields,
     path: &DataPath,
     part: Option<SchemaId>,
-    content: &Arc<Fields>,
+    content: &Fields,
 ) -> Result<(), Vec<ValidationError>> {
     let content_node = Node::Container(content.clone());
     let node = match part {
@@ -90,7 +91,7 @@ fn grafted(schema: &Schema, fields: &Fields, steps: &[Step], node: Node) -> Fiel
             let mut list =
                 child.and_then(Node::as_list).cloned().unwrap_or_else(|| List::empty(schema, step.node));
             let entry = grafted(schema, list.get(key).unwrap_or(&empty), below, node);
-            list.insert(key.clone(), Arc::new(entry));
+            list.insert(key.clone(), entry);
             Node::List(list)
         }
         None => {

@@ -1,9 +1,9 @@
 //! leafref and instance-identifier, from both ends.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use super::super::data::{Fields, Node};
+use super::super::data::Node;
+use super::super::fields::Fields;
 use super::super::ir::{Kind, SchemaId, Type};
 use super::super::lexical::{self, Raw, Rigour, parse_raw};
 use super::super::path::DataPath;
@@ -111,16 +111,16 @@ impl<'a> Validator<'a> {
     }
 
     /// Remembers what leafrefs and instance-identifiers may have led to and is not there any more.
-    pub(super) fn vanished(&mut self, at: &DataPath, old: &Arc<Fields>, new: Option<&Arc<Fields>>) {
+    pub(super) fn vanished(&mut self, at: &DataPath, old: &Fields, new: Option<&Fields>) {
         let rules = self.rules;
         let pointers = rules.pointers;
-        if rules.referrers.is_empty() && !pointers || new.is_some_and(|new| Arc::ptr_eq(old, new)) {
+        if rules.referrers.is_empty() && !pointers || new.is_some_and(|new| old.ptr_eq(new)) {
             return;
         }
         if new.is_none() && pointers {
             self.gone_paths.push(at.clone());
         }
-        for (id, node) in &old.children {
+        for (id, node) in old.iter() {
             let after = new.and_then(|new| new.get(*id));
             if after.is_none() && new.is_some() && pointers {
                 self.gone_paths.push(at.clone().child(*id));
@@ -155,7 +155,7 @@ impl<'a> Validator<'a> {
     }
 
     /// The same where the path of what is gone has been remembered already.
-    fn vanished_below(&mut self, at: &DataPath, old: &Arc<Fields>, new: Option<&Arc<Fields>>) {
+    fn vanished_below(&mut self, at: &DataPath, old: &Fields, new: Option<&Fields>) {
         let known = self.gone_paths.len();
         self.vanished(at, old, new);
         if new.is_none() {

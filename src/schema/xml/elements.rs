@@ -1,7 +1,6 @@
 //! Elements to nodes, driven by the schema: no tree of elements in between.
 
 use std::cell::Cell;
-use std::sync::Arc;
 
 use super::anydata;
 use super::names;
@@ -23,7 +22,7 @@ const IGNORED: [&str; 4] = [
 
 /// Entries of a list or values of a leaf-list, which may stand apart.
 enum Several {
-    Entries(Vec<(Key, Arc<Fields>)>),
+    Entries(Vec<(Key, Fields)>),
     Values(Vec<Value>),
 }
 
@@ -120,7 +119,7 @@ impl<'t> Elements<'_, 't> {
             match all {
                 Several::Entries(entries) => {
                     let entry = self.entry(&entry_at, &tag)?;
-                    entries.extend(entry.map(|(key, fields)| (key, Arc::new(fields))));
+                    entries.extend(entry.map(|(key, fields)| (key, fields)));
                 }
                 Several::Values(values) => {
                     self.attributes(&entry_at, &tag)?;

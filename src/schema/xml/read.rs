@@ -1,7 +1,5 @@
 //! Reading: the entry points, one for each way in which a body is framed.
 
-use std::sync::Arc;
-
 use super::elements::Elements;
 use super::pull::{Fragment, Pull, RESTCONF, Step, Stop, Tag};
 use crate::schema::body::{
@@ -13,13 +11,12 @@ use crate::schema::{DataPath, Fields, Key, Kind, Node, Schema, SchemaId};
 ///
 /// # Errors
 /// All that was found, up to 20.
-pub fn parse(schema: &Schema, parent: Option<SchemaId>, text: &[u8]) -> Result<Arc<Fields>, BodyErrors> {
+pub fn parse(schema: &Schema, parent: Option<SchemaId>, text: &[u8]) -> Result<Fields, BodyErrors> {
     let base = DataPath::of_node(schema, parent);
     let document = whole(text)?;
-    let fields = read(schema, &base, document, |elements| {
+    read(schema, &base, document, |elements| {
         elements.members(None, parent).map(|members| Some(members.into_fields()))
-    });
-    fields.map(Arc::new)
+    })
 }
 
 /// The body of a PUT or plain PATCH on `target`: the element of the target; for the datastore `data`. A list entry must
@@ -57,7 +54,7 @@ pub fn parse_child(schema: &Schema, parent: &DataPath, text: &[u8]) -> Result<(D
 ///
 /// # Errors
 /// All that was found, up to 20.
-pub fn parse_input(schema: &Schema, operation: &DataPath, text: &[u8]) -> Result<Arc<Fields>, BodyErrors> {
+pub fn parse_input(schema: &Schema, operation: &DataPath, text: &[u8]) -> Result<Fields, BodyErrors> {
     let part = operation.last_node().and_then(|id| schema.input(id));
     parse_part(schema, operation, part, text)
 }
@@ -66,7 +63,7 @@ pub fn parse_input(schema: &Schema, operation: &DataPath, text: &[u8]) -> Result
 ///
 /// # Errors
 /// All that was found, up to 20.
-pub fn parse_output(schema: &Schema, operation: &DataPath, text: &[u8]) -> Result<Arc<Fields>, BodyErrors> {
+pub fn parse_output(schema: &Schema, operation: &DataPath, text: &[u8]) -> Result<Fields, BodyErrors> {
     let part = operation.last_node().and_then(|id| schema.output(id));
     parse_part(schema, operation, part, text)
 }
@@ -76,14 +73,14 @@ fn parse_part(
     operation: &DataPath,
     part: Option<SchemaId>,
     text: &[u8],
-) -> Result<Arc<Fields>, BodyErrors> {
+) -> Result<Fields, BodyErrors> {
     let document = whole(text)?;
     match part {
         Some(part) if !document.is_blank() => {
             let fields = read(schema, operation, document, |elements| elements.part(part));
-            fields.map(|members| Arc::new(members.into_fields()))
+            fields.map(Members::into_fields)
         }
-        _ => Ok(Arc::default()),
+        _ => Ok(Fields::default()),
     }
 }
 
@@ -213,7 +210,7 @@ impl<'t> Elements<'_, 't> {
         }
         let Some((key, fields)) = self.entry(at, tag)? else { return Ok(None) };
         let own = (!key.is_empty()).then(|| key.clone());
-        let list = gathered(self.reader, at, vec![(key, Arc::new(fields))])?;
+        let list = gathered(self.reader, at, vec![(key, fields)])?;
         Ok(list.map(|list| (own, Node::List(list))))
     }
 

@@ -1,17 +1,18 @@
 //! A node together with its ancestors: what XPath walks on, since nodes do not know their parents.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use smallvec::SmallVec;
 
-use super::super::data::{Fields, Key, Node};
+use super::super::data::{Key, Node};
+use super::super::fields::Fields;
 use super::super::ir::{Kind, Schema, SchemaId};
 use super::super::path::{DataPath, Step};
 use super::super::tree::NodeRef;
 
 /// What an absent non-presence container looks like.
-static EMPTY: LazyLock<Arc<Fields>> = LazyLock::new(Arc::default);
+static EMPTY: LazyLock<Fields> = LazyLock::new(Fields::default);
 
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
@@ -23,17 +24,17 @@ pub struct Frame<'a> {
 /// A place in a tree; no frames: the root.
 #[derive(Clone, Debug)]
 pub struct Place<'a> {
-    pub root: &'a Arc<Fields>,
+    pub root: &'a Fields,
     pub frames: SmallVec<[Frame<'a>; 6]>,
 }
 
 impl<'a> Place<'a> {
-    pub fn root(root: &'a Arc<Fields>) -> Place<'a> {
+    pub fn root(root: &'a Fields) -> Place<'a> {
         Place { root, frames: SmallVec::new() }
     }
 
     /// The place that a path names, as far down as there is something.
-    pub fn at(root: &'a Arc<Fields>, path: &DataPath) -> Place<'a> {
+    pub fn at(root: &'a Fields, path: &DataPath) -> Place<'a> {
         let mut place = Place::root(root);
         for step in &path.steps {
             let Some(node) = place.fields().and_then(|fields| fields.get(step.node)) else { break };
@@ -64,7 +65,7 @@ impl<'a> Place<'a> {
         self.frames.last().map(|frame| frame.id)
     }
 
-    pub fn fields(&self) -> Option<&'a Arc<Fields>> {
+    pub fn fields(&self) -> Option<&'a Fields> {
         if let NodeRef::Fields(fields) = self.node() { Some(fields) } else { None }
     }
 

@@ -1,7 +1,6 @@
 //! What the operational datastore shows of a switch's database, node by node (models network-topology and ovsdb).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::datastore::{Edit, Snapshot, Store};
@@ -11,7 +10,7 @@ use crate::ovsdb::{Cache, Row};
 use crate::schema::{DataPath, Fields, Key, List, Node, Schema, SchemaId, Value, lexical};
 
 /// Nodes by path: the switch, its bridge, each port. Never nested, so that each can change alone.
-pub type Facts = BTreeMap<DataPath, Arc<Fields>>;
+pub type Facts = BTreeMap<DataPath, Fields>;
 
 /// What is known of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +35,7 @@ pub struct Bridge {
 #[derive(Debug, Clone)]
 pub struct Port {
     pub path: DataPath,
-    pub fields: Arc<Fields>,
+    pub fields: Fields,
     /// Id of the interface's row.
     pub interface: String,
 }
@@ -107,7 +106,7 @@ impl Names {
             (self.below(parent, &format!("{list}/{key}")), self.below(parent, &format!("{list}/{value}")));
         let entry = |(k, v): (&&str, &&str)| {
             let fields = vec![(key, Node::Leaf(Value::text(*k))), (value, Node::Leaf(Value::text(*v)))];
-            (Key::text(*k), Arc::new(Fields::of(fields)))
+            (Key::text(*k), Fields::of(fields))
         };
         (!map.is_empty()).then(|| (id, Node::List(List::of(self.schema, id, map.iter().map(entry)))))
     }
@@ -184,7 +183,7 @@ impl Names {
         Some((self.below(NODE, "ovsdb:connection-info"), Node::Container(gathered(fields))))
     }
 
-    fn port_fields(&self, name: &str, id: &str, row: &Row) -> Arc<Fields> {
+    fn port_fields(&self, name: &str, id: &str, row: &Row) -> Fields {
         let port = format!("{NODE}/termination-point");
         let kind = match row.text("type").unwrap_or_default() {
             "" => "system",
@@ -259,14 +258,14 @@ impl Names {
         for id in [switch.clone(), format!("{switch}/bridge/{bridge_name}")] {
             let path = self.node_path(&id);
             let Some(Node::Container(node)) = snapshot.written(Store::Operational, &path) else { continue };
-            let mut own = (*node).clone();
+            let mut own = node.clone();
             own.set(self.port, None);
             if let Some(ports) = node.list(self.port) {
                 for (key, port) in ports {
                     facts.insert(path.clone().entry(self.port, key.clone()), port.clone());
                 }
             }
-            facts.insert(path, Arc::new(own));
+            facts.insert(path, own);
         }
         facts
     }
@@ -293,17 +292,17 @@ impl Names {
     }
 
     /// Replaces a node's own fields and leaves its ports alone.
-    fn replace_fields(&self, path: &DataPath, held: &Fields, fields: &Arc<Fields>, edits: &mut Vec<Edit>) {
-        for (id, node) in &fields.children {
+    fn replace_fields(&self, path: &DataPath, held: &Fields, fields: &Fields, edits: &mut Vec<Edit>) {
+        for (id, node) in fields.iter() {
             if held.get(*id) != Some(node) {
                 edits.push(Edit::put(Store::Operational, path.clone().child(*id), node.clone()));
             }
         }
-        let gone = held.children.iter().filter(|(id, _)| fields.get(**id).is_none() && **id != self.port);
+        let gone = held.iter().filter(|(id, _)| fields.get(**id).is_none() && **id != self.port);
         edits.extend(gone.map(|(id, _)| Edit::remove(Store::Operational, path.clone().child(*id))));
     }
 }
 
-fn gathered(fields: impl IntoIterator<Item = Option<(SchemaId, Node)>>) -> Arc<Fields> {
-    Arc::new(Fields::of(fields.into_iter().flatten().collect()))
+fn gathered(fields: impl IntoIterator<Item = Option<(SchemaId, Node)>>) -> Fields {
+    Fields::of(fields.into_iter().flatten().collect())
 }

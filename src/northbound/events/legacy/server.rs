@@ -1,7 +1,5 @@
 //! The RPC, the stream, and the handshake of its websocket (RFC 6455 section 4.2).
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
@@ -17,7 +15,7 @@ use super::{Scope, Watched};
 use crate::datastore::Revision;
 use crate::northbound::http::Takeover;
 use crate::northbound::restconf::{App, Call, Encoding, Operations, Outcome, Problem, Problems, pairs};
-use crate::schema::Schema;
+use crate::schema::{Fields, Schema};
 
 const STREAM: &str = "/restconf/streams/stream/";
 const SOCKET: &str = "/restconf/streams/websocket/";
@@ -32,7 +30,7 @@ pub fn register(operations: &mut Operations, schema: &'static Schema) {
 fn create(schema: &'static Schema, call: &Call) -> Outcome {
     let rpc = call.path.last_node();
     let Some((of, output)) = rpc.and_then(|rpc| Some((schema.input(rpc)?, schema.output(rpc)?))) else {
-        return Ok(Arc::default());
+        return Ok(Fields::default());
     };
     let input = Input { schema, of, fields: &call.input };
     let Some(path) = input.text("path") else {

@@ -1,7 +1,5 @@
 //! Law: the edits between two snapshots, carried out on what was there, give what is there.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 
 use super::super::changes::{Action, Change, changes};
@@ -12,7 +10,7 @@ use crate::schema::testing::{arbitrary_config_node, arbitrary_node, arbitrary_ro
 use crate::schema::{DataPath, Fields, Node, Parents, Position, Schema, builtin, lexical, reposition, tree};
 
 /// Carries edits out as a client would that trusts them: nothing may be there that is created, and what is deleted is there.
-pub fn carry_out(schema: &Schema, root: &mut Arc<Fields>, changes: &[Change]) -> Result<(), String> {
+pub fn carry_out(schema: &Schema, root: &mut Fields, changes: &[Change]) -> Result<(), String> {
     for change in changes {
         let there = tree::get(root, &change.path).is_some();
         let path = change.path.display(schema);
@@ -35,12 +33,7 @@ pub fn carry_out(schema: &Schema, root: &mut Arc<Fields>, changes: &[Change]) ->
 }
 
 /// Some of the other tree's nodes put in place, and some of its own taken away.
-fn edited(
-    schema: &Schema,
-    root: &Arc<Fields>,
-    other: &Arc<Fields>,
-    picks: &[(bool, prop::sample::Index)],
-) -> Arc<Fields> {
+fn edited(schema: &Schema, root: &Fields, other: &Fields, picks: &[(bool, prop::sample::Index)]) -> Fields {
     let mut root = root.clone();
     for (put, pick) in picks {
         let paths = if *put { all_paths(schema, other) } else { all_paths(schema, &root) };
@@ -60,7 +53,7 @@ fn edited(
 /// All paths of list entries, containers and leafs.
 fn all_paths(schema: &Schema, root: &Fields) -> Vec<DataPath> {
     fn below(schema: &Schema, at: &DataPath, fields: &Fields, found: &mut Vec<DataPath>) {
-        for (id, node) in &fields.children {
+        for (id, node) in fields.iter() {
             match node {
                 Node::Container(inner) => below(schema, &at.clone().child(*id), inner, found),
                 Node::List(list) => {
@@ -85,7 +78,7 @@ fn all_paths(schema: &Schema, root: &Fields) -> Vec<DataPath> {
     found
 }
 
-fn root_of(schema: &'static Schema, names: &[&str], state: bool) -> BoxedStrategy<Arc<Fields>> {
+fn root_of(schema: &'static Schema, names: &[&str], state: bool) -> BoxedStrategy<Fields> {
     let nodes: Vec<_> = names
         .iter()
         .map(|name| {
@@ -96,9 +89,7 @@ fn root_of(schema: &'static Schema, names: &[&str], state: bool) -> BoxedStrateg
         .collect();
     let kept =
         |(_, node): &(crate::schema::SchemaId, Node)| node.fields().is_none_or(|fields| !fields.is_empty());
-    nodes
-        .prop_map(move |nodes| Arc::new(Fields::of(nodes.into_iter().flatten().filter(kept).collect())))
-        .boxed()
+    nodes.prop_map(move |nodes| Fields::of(nodes.into_iter().flatten().filter(kept).collect())).boxed()
 }
 
 type Picks = Vec<(bool, prop::sample::Index)>;
@@ -107,7 +98,7 @@ fn picks() -> impl Strategy<Value = Picks> {
     prop::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 0..6)
 }
 
-fn snapshot(schema: &'static Schema, layers: &[Arc<Fields>; 4]) -> Snapshot {
+fn snapshot(schema: &'static Schema, layers: &[Fields; 4]) -> Snapshot {
     let [a, b, c, d] = layers.clone();
     Snapshot {
         config: Layers { input: a, derived: b },
@@ -163,7 +154,7 @@ proptest! {
     ) {
         let schema = sample();
         let after = edited(schema, &root, &other, &picks);
-        let of = |root: &Arc<Fields>| snapshot(schema, &[root.clone(), Arc::default(), Arc::default(), Arc::default()]);
+        let of = |root: &Fields| snapshot(schema, &[root.clone(), Fields::default(), Fields::default(), Fields::default()]);
         holds(schema, Source::Running, &of(&root), &of(&after), &pick)?;
         holds(schema, Source::Running, &of(&root), &of(&other), &pick)?;
     }
