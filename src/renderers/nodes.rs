@@ -7,7 +7,9 @@ use smallvec::SmallVec;
 
 use super::ids::POOLS;
 use crate::datastore::{DerivedEdit, DerivedNode, IdChange, Store};
-use crate::schema::{DataPath, Entries, Few, Fields, Key, Kind, Node, Schema, SchemaId, Text, Value, Values};
+use crate::schema::{
+    DataPath, Entries, Fields, Key, Kind, List, Node, Schema, SchemaId, Text, Value, Values,
+};
 
 /// A list and the path to it.
 #[derive(Clone, Debug)]
@@ -64,12 +66,12 @@ impl InnerList {
     ) -> (SchemaId, Node) {
         let (_, build) = entry(DataPath::root(), self.list, &self.key, key.clone());
         let entry = (Key::from_iter(key), rest(build).fields());
-        (self.list, Node::List(Entries::Few(Few::from_iter([entry])).into()))
+        (self.list, Node::List(Entries::One(entry).into()))
     }
 }
 
 impl InnerList {
-    /// The list with these entries (at most `List::FEW`), as a child of a node that is built.
+    /// The list with these entries, as a child of a node that is built.
     pub fn each<const N: usize>(
         &self,
         entries: impl IntoIterator<Item = ([Value; N], impl FnOnce(Build) -> Build)>,
@@ -78,9 +80,7 @@ impl InnerList {
             let (_, build) = entry(DataPath::root(), self.list, &self.key, key.clone());
             (Key::from_iter(key), rest(build).fields())
         });
-        let mut built: Few = built.collect();
-        built.sort_by(|(one, _), (other, _)| one.cmp(other));
-        (self.list, Node::List(Entries::Few(built).into()))
+        (self.list, Node::List(List::system_ordered(built.collect())))
     }
 }
 
@@ -192,9 +192,11 @@ const ALWAYS: u64 = 1;
 /// A short list that is the same in many nodes, held once for all.
 pub(super) fn shared((list, node): (SchemaId, Node)) -> (SchemaId, Node) {
     let Node::List(all) = &node else { return (list, node) };
-    let Entries::Few(entries) = all.entries() else { return (list, node) };
-    let always = |(key, fields): &(Key, Fields)| (key.clone(), fields.clone().dated(ALWAYS));
-    (list, Node::List(Entries::Few(entries.iter().map(always).collect()).into()))
+    if !matches!(all.entries(), Entries::One(_) | Entries::Few(_)) {
+        return (list, node);
+    }
+    let always = |(key, fields): (&Key, &Fields)| (key.clone(), fields.clone().dated(ALWAYS));
+    (list, Node::List(List::system_ordered(all.iter().map(always).collect())))
 }
 
 /// The id pools as `/id-manager:id-pools` shows them.

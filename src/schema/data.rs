@@ -5,9 +5,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
-
-use smallvec::SmallVec;
+use triomphe::Arc;
 
 use super::fields::Fields;
 use super::map::Map;
@@ -38,20 +36,20 @@ pub enum Node {
 /// A list: its entries, ordered by key, by the user, or by position. The methods are in `list.rs`.
 /// Behind one pointer: most nodes are leafs, and all nodes are as large as the largest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct List(pub(super) Arc<Entries>);
+pub struct List(pub(super) triomphe::Arc<Entries>);
 
-/// Entries in an array; most nested lists have one.
-pub type Few = SmallVec<[(Key, Fields); 1]>;
-
-/// The form follows from the contents (`Few` up to [`List::FEW`] entries), so that equal data have equal forms.
+/// The form follows from the contents (`Few` up to [`List::FEW`] entries), so that equal data have equal forms. All forms are as
+/// large as the first: most nested lists have one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entries {
-    /// Few entries: sorted by key (system-ordered).
-    Few(Few),
+    /// One entry of a list that the system orders.
+    One((Key, Fields)),
+    /// None or few: sorted by key (system-ordered).
+    Few(Box<[(Key, Fields)]>),
     /// Many entries, system-ordered.
-    Many(Map<Key, Fields>),
+    Many(Box<Map<Key, Fields>>),
     /// Ordered by the user. Such lists are short: an edit copies the array of pointers.
-    User(Few),
+    User(Box<[(Key, Fields)]>),
     /// Keyless (operational only).
     Keyless(Box<[Fields]>),
 }

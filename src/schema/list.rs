@@ -1,8 +1,10 @@
 //! What a list can do, whichever form its entries are kept in.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use super::data::{Entries, Few, Key, List};
+use triomphe::Arc;
+
+use super::data::{Entries, Key, List};
 use super::fields::Fields;
 use super::ir::{Kind, Schema, SchemaId};
 use super::map;
@@ -37,24 +39,39 @@ impl List {
 
     /// A list of these entries; of two with one key the later wins.
     pub fn of(schema: &Schema, id: SchemaId, entries: impl IntoIterator<Item = (Key, Fields)>) -> List {
-        let mut list = List::empty(schema, id);
-        match Arc::make_mut(&mut list.0) {
-            Entries::Keyless(all) => *all = entries.into_iter().map(|(_, entry)| entry).collect(),
-            Entries::User(_) => entries.into_iter().for_each(|(key, entry)| list.insert(key, entry)),
-            _ => {
-                let mut all: Vec<_> = entries.into_iter().collect();
-                all.sort_by(|(a, _), (b, _)| a.cmp(b));
-                all.reverse();
-                all.dedup_by(|(a, _), (b, _)| a == b);
-                all.reverse();
-                list.0 = Arc::new(sorted(all));
+        let list = List::empty(schema, id);
+        match list.entries() {
+            Entries::Keyless(_) => {
+                Entries::Keyless(entries.into_iter().map(|(_, entry)| entry).collect()).into()
             }
+            Entries::User(_) => {
+                let mut all: Vec<(Key, Fields)> = Vec::new();
+                for (key, entry) in entries {
+                    match all.iter_mut().find(|(other, _)| *other == key) {
+                        Some(held) => *held = (key, entry),
+                        None => all.push((key, entry)),
+                    }
+                }
+                Entries::User(all.into()).into()
+            }
+            _ => List::system_ordered(entries.into_iter().collect()),
         }
-        list
+    }
+
+    /// A list that the system orders, of these entries; of two with one key the later wins.
+    pub fn system_ordered(mut all: Vec<(Key, Fields)>) -> List {
+        if !all.is_sorted_by(|(one, _), (other, _)| one < other) {
+            all.sort_by(|(a, _), (b, _)| a.cmp(b));
+            all.reverse();
+            all.dedup_by(|(a, _), (b, _)| a == b);
+            all.reverse();
+        }
+        sorted(all).into()
     }
 
     pub fn len(&self) -> usize {
         match &*self.0 {
+            Entries::One(_) => 1,
             Entries::Few(entries) | Entries::User(entries) => entries.len(),
             Entries::Many(entries) => entries.len(),
             Entries::Keyless(entries) => entries.len(),
@@ -72,74 +89,77 @@ impl List {
 
     /// The entry with this key, and the key as the list holds it.
     pub fn get_key_value(&self, key: &Key) -> Option<(&Key, &Fields)> {
-        match &*self.0 {
+        let found = match &*self.0 {
+            Entries::One(only) => Some(only).filter(|(other, _)| other == key),
             Entries::Few(entries) => {
                 let at = entries.binary_search_by(|(other, _)| other.cmp(key)).ok()?;
-                Some((&entries[at].0, &entries[at].1))
+                entries.get(at)
             }
-            Entries::Many(entries) => entries.get_key_value(key),
-            Entries::User(entries) => {
-                entries.iter().find(|(other, _)| other == key).map(|(key, entry)| (key, entry))
-            }
+            Entries::User(entries) => entries.iter().find(|(other, _)| other == key),
+            Entries::Many(entries) => return entries.get_key_value(key),
             Entries::Keyless(_) => None,
-        }
+        };
+        found.map(|(key, entry)| (key, entry))
     }
 
     /// The entry with this key, to be changed where it is.
     pub(super) fn get_mut(&mut self, key: &Key) -> Option<&mut Fields> {
-        match Arc::make_mut(&mut self.0) {
+        let found = match Arc::make_mut(&mut self.0) {
+            Entries::One(only) => Some(only).filter(|(other, _)| other == key),
             Entries::Few(entries) => {
                 let at = entries.binary_search_by(|(other, _)| other.cmp(key)).ok()?;
-                Some(&mut entries[at].1)
+                entries.get_mut(at)
             }
-            Entries::User(entries) => {
-                let at = entries.iter().position(|(other, _)| other == key)?;
-                Some(&mut entries[at].1)
-            }
-            Entries::Many(entries) => entries.get_mut(key),
+            Entries::User(entries) => entries.iter_mut().find(|(other, _)| other == key),
+            Entries::Many(entries) => return entries.get_mut(key),
             Entries::Keyless(_) => None,
-        }
+        };
+        found.map(|(_, entry)| entry)
     }
 
     /// Sets the entry with this key; a new one goes to the end where the user gives the order.
     pub fn insert(&mut self, key: Key, entry: Fields) {
-        match Arc::make_mut(&mut self.0) {
-            Entries::Few(few) => match few.binary_search_by(|(other, _)| other.cmp(&key)) {
-                Ok(at) => few[at] = (key, entry),
-                Err(at) => {
-                    few.insert(at, (key, entry));
-                    if few.len() > List::FEW {
-                        let all = std::mem::take(few);
-                        self.0 = Arc::new(Entries::Many(all.into_iter().collect()));
-                    }
-                }
-            },
+        let entries = Arc::make_mut(&mut self.0);
+        match entries {
             Entries::Many(many) => {
                 many.insert(key, entry);
             }
-            Entries::User(user) => match user.iter().position(|(other, _)| *other == key) {
-                Some(at) => user[at] = (key, entry),
-                None => user.push((key, entry)),
+            Entries::User(user) => match user.iter_mut().find(|(other, _)| *other == key) {
+                Some(held) => *held = (key, entry),
+                None => *user = with(user, user.len(), (key, entry)).into(),
             },
             Entries::Keyless(all) => *all = all.iter().cloned().chain([entry]).collect(),
+            Entries::One(only) if only.0 == key => *only = (key, entry),
+            Entries::One(only) => {
+                let first = std::mem::replace(only, (key, entry));
+                *entries = match std::mem::replace(entries, Entries::Few(Box::default())) {
+                    Entries::One(second) if second.0 < first.0 => Entries::Few([second, first].into()),
+                    Entries::One(second) => Entries::Few([first, second].into()),
+                    other => other,
+                };
+            }
+            Entries::Few(few) => match few.binary_search_by(|(other, _)| other.cmp(&key)) {
+                Ok(at) => few[at] = (key, entry),
+                Err(at) => *entries = sorted(with(few, at, (key, entry))),
+            },
         }
     }
 
     /// Takes the entry with this key out; false if there was none.
     pub fn remove(&mut self, key: &Key) -> bool {
         let before = self.len();
-        match Arc::make_mut(&mut self.0) {
-            Entries::Few(entries) | Entries::User(entries) => {
-                entries.retain(|(other, _)| other != key);
-            }
-            Entries::Many(entries) => {
-                entries.remove(key);
-                if entries.len() <= List::FEW {
-                    let few = entries.iter().map(|(key, entry)| (key.clone(), entry.clone())).collect();
-                    self.0 = Arc::new(Entries::Few(few));
+        let entries = Arc::make_mut(&mut self.0);
+        match entries {
+            Entries::One(only) if only.0 == *key => *entries = Entries::Few(Box::default()),
+            Entries::One(_) | Entries::Keyless(_) => {}
+            Entries::Few(few) => *entries = sorted(without(few, key)),
+            Entries::User(user) => *user = without(user, key).into(),
+            Entries::Many(many) => {
+                many.remove(key);
+                if many.len() <= List::FEW {
+                    *entries = sorted(many.iter().map(|(key, entry)| (key.clone(), entry.clone())).collect());
                 }
             }
-            Entries::Keyless(_) => {}
         }
         self.len() < before
     }
@@ -147,6 +167,7 @@ impl List {
     /// Keys and entries in list order. Keyless entries have an empty key.
     pub fn iter(&self) -> Iter<'_> {
         match &*self.0 {
+            Entries::One(only) => Iter::Array(std::slice::from_ref(only).iter()),
             Entries::Few(entries) | Entries::User(entries) => Iter::Array(entries.iter()),
             Entries::Many(entries) => Iter::Map(entries.iter()),
             Entries::Keyless(entries) => Iter::Keyless(entries.iter()),
@@ -160,14 +181,28 @@ impl List {
     }
 }
 
-/// An array without room to spare.
-fn few(mut all: Vec<(Key, Fields)>) -> Few {
-    if all.len() == 1 { all.drain(..).collect() } else { Few::from_vec(all) }
+/// The entries with one more at this place.
+fn with(entries: &mut Box<[(Key, Fields)]>, at: usize, entry: (Key, Fields)) -> Vec<(Key, Fields)> {
+    let mut all = std::mem::take(entries).into_vec();
+    all.reserve_exact(1);
+    all.insert(at, entry);
+    all
+}
+
+/// The entries without that of this key.
+fn without(entries: &mut Box<[(Key, Fields)]>, key: &Key) -> Vec<(Key, Fields)> {
+    let mut all = std::mem::take(entries).into_vec();
+    all.retain(|(other, _)| other != key);
+    all
 }
 
 /// The right form for entries already in the order of their keys.
-pub(super) fn sorted(all: Vec<(Key, Fields)>) -> Entries {
-    if all.len() <= List::FEW { Entries::Few(few(all)) } else { Entries::Many(all.into_iter().collect()) }
+pub(super) fn sorted(mut all: Vec<(Key, Fields)>) -> Entries {
+    match all.len() {
+        1 => all.pop().map_or_else(|| Entries::Few(Box::default()), Entries::One),
+        ..=List::FEW => Entries::Few(all.into()),
+        _ => Entries::Many(Box::new(all.into_iter().collect())),
+    }
 }
 
 /// Iterates over a [`List`].

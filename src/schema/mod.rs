@@ -60,7 +60,7 @@ pub mod xml;
 mod xpath;
 
 pub use body::{BodyError, BodyErrorKind, BodyErrors};
-pub use data::{Entries, Few, Key, List, Node};
+pub use data::{Entries, Key, List, Node};
 pub use diff::{Difference, diff, diff_entry};
 pub use fields::Fields;
 pub use ir::{

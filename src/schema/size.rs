@@ -20,7 +20,9 @@ pub fn heap_size(node: &Node) -> usize {
         Node::List(list) => list_size(list),
         Node::Leaf(value) => value_size(value),
         Node::LeafList(values) => {
-            2 * ARC + values.iter().map(|value| size_of::<Value>() + value_size(value)).sum::<usize>()
+            size_of::<usize>()
+                + values.own_size()
+                + values.iter().map(|value| size_of::<Value>() + value_size(value)).sum::<usize>()
         }
     }
 }
@@ -34,11 +36,12 @@ fn list_size(list: &List) -> usize {
     let slot = size_of::<(Key, Fields)>();
     let entries: usize = list.iter().map(|(key, entry)| key_size(key) + fields_size(entry)).sum();
     let slots = match list.entries() {
+        Entries::One(_) => 0,
         Entries::Few(all) | Entries::User(all) => all.len() * slot,
         Entries::Many(all) => all.len() * slot,
         Entries::Keyless(all) => all.len() * size_of::<Fields>(),
     };
-    ARC + size_of::<Entries>() + slots + entries
+    size_of::<usize>() + size_of::<Entries>() + slots + entries
 }
 
 /// The texts of a key are those of its key leafs and are not counted again.
@@ -72,5 +75,6 @@ mod tests {
         assert_eq!(size_of::<Node>(), 16);
         assert_eq!(size_of::<Fields>(), 8);
         assert_eq!(size_of::<(Key, Fields)>(), 24);
+        assert_eq!(size_of::<Entries>(), 24);
     }
 }

@@ -1,6 +1,6 @@
 //! Marks what a commit changed with its revision.
 
-use std::sync::Arc;
+use triomphe::Arc;
 
 use super::data::{Entries, Key, List, Node};
 use super::fields::Fields;
@@ -112,6 +112,7 @@ fn fresh_entries(list: &mut List, revision: u64) {
         return;
     }
     match Arc::make_mut(&mut list.0) {
+        Entries::One((_, entry)) => fresh(entry, revision),
         Entries::Few(entries) | Entries::User(entries) => {
             entries.iter_mut().for_each(|(_, entry)| fresh(entry, revision));
         }

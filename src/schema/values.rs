@@ -1,8 +1,7 @@
 //! The values of a leaf-list.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use super::map::{self, Map};
 use super::value::Value;
@@ -13,10 +12,12 @@ pub struct Values(Arc<Form>);
 
 #[derive(Clone, Debug)]
 enum Form {
-    /// As they were given, or few; most often one.
-    Array(SmallVec<[Value; 1]>),
+    /// The most frequent number of values.
+    One(Value),
+    /// As they were given, or few.
+    Array(Box<[Value]>),
     /// Many, ascending: one more does not copy the others.
-    Set(Map<Value, ()>),
+    Set(Box<Map<Value, ()>>),
 }
 
 impl Values {
@@ -28,14 +29,15 @@ impl Values {
         values.sort();
         values.dedup();
         if values.len() <= Values::FEW {
-            Values(Arc::new(Form::Array(values.into_iter().collect())))
+            values.into_iter().collect()
         } else {
-            Values(Arc::new(Form::Set(values.into_iter().map(|value| (value, ())).collect())))
+            Values(Arc::new(Form::Set(Box::new(values.into_iter().map(|value| (value, ())).collect()))))
         }
     }
 
     pub fn len(&self) -> usize {
         match &*self.0 {
+            Form::One(_) => 1,
             Form::Array(values) => values.len(),
             Form::Set(values) => values.len(),
         }
@@ -46,17 +48,35 @@ impl Values {
     }
 
     pub fn iter(&self) -> Iter<'_> {
+        match self.array() {
+            Ok(values) => Iter::Array(values.iter()),
+            Err(values) => Iter::Set(values.iter()),
+        }
+    }
+
+    /// The values in an array, or as a set.
+    fn array(&self) -> Result<&[Value], &Map<Value, ()>> {
         match &*self.0 {
-            Form::Array(values) => Iter::Array(values.iter()),
-            Form::Set(values) => Iter::Set(values.iter()),
+            Form::One(value) => Ok(std::slice::from_ref(value)),
+            Form::Array(values) => Ok(values),
+            Form::Set(values) => Err(values),
+        }
+    }
+
+    /// Bytes that are not those of the values.
+    pub(super) fn own_size(&self) -> usize {
+        if matches!(*self.0, Form::One(_)) {
+            size_of::<Form>() - size_of::<Value>()
+        } else {
+            size_of::<Form>()
         }
     }
 
     /// The value as it is held here.
     pub fn get(&self, value: &Value) -> Option<&Value> {
-        match &*self.0 {
-            Form::Array(values) => values.iter().find(|held| *held == value),
-            Form::Set(values) => values.get_key_value(value).map(|(held, ())| held),
+        match self.array() {
+            Ok(values) => values.iter().find(|held| *held == value),
+            Err(values) => values.get_key_value(value).map(|(held, ())| held),
         }
     }
 
@@ -70,15 +90,15 @@ impl Values {
         if self.contains(value) {
             return self.clone();
         }
-        match &*self.0 {
-            Form::Array(values) if in_order && values.is_sorted_by(|a, b| a < b) => {
+        match self.array() {
+            Ok(values) if in_order && values.is_sorted_by(|a, b| a < b) => {
                 Values::ascending(values.iter().chain([value]).cloned().collect())
             }
-            Form::Array(values) => values.iter().chain([value]).cloned().collect(),
-            Form::Set(values) => {
+            Ok(values) => values.iter().chain([value]).cloned().collect(),
+            Err(values) => {
                 let mut all = values.clone();
                 all.insert(value.clone(), ());
-                Values(Arc::new(Form::Set(all)))
+                Values(Arc::new(Form::Set(Box::new(all))))
             }
         }
     }
@@ -86,13 +106,13 @@ impl Values {
     /// Without this value.
     #[must_use]
     pub fn without(&self, value: &Value) -> Values {
-        match &*self.0 {
-            Form::Array(values) => values.iter().filter(|held| *held != value).cloned().collect(),
-            Form::Set(values) => {
+        match self.array() {
+            Ok(values) => values.iter().filter(|held| *held != value).cloned().collect(),
+            Err(values) => {
                 let mut left = values.clone();
                 left.remove(value);
                 if left.len() > Values::FEW {
-                    return Values(Arc::new(Form::Set(left)));
+                    return Values(Arc::new(Form::Set(Box::new(left))));
                 }
                 left.keys().cloned().collect()
             }
@@ -102,10 +122,10 @@ impl Values {
 
 impl PartialEq for Values {
     fn eq(&self, other: &Values) -> bool {
-        match (&*self.0, &*other.0) {
+        match (self.array(), other.array()) {
             _ if Arc::ptr_eq(&self.0, &other.0) => true,
-            (Form::Array(a), Form::Array(b)) => a == b,
-            (Form::Set(a), Form::Set(b)) => a == b,
+            (Ok(a), Ok(b)) => a == b,
+            (Err(a), Err(b)) => a == b,
             _ => self.iter().eq(other),
         }
     }
@@ -121,7 +141,12 @@ impl Default for Values {
 
 impl FromIterator<Value> for Values {
     fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Values {
-        Values(Arc::new(Form::Array(values.into_iter().collect())))
+        let mut values: SmallVec<[Value; 1]> = values.into_iter().collect();
+        let form = match values.len() {
+            1 => values.pop().map(Form::One),
+            _ => None,
+        };
+        Values(Arc::new(form.unwrap_or_else(|| Form::Array(values.into_vec().into()))))
     }
 }
 
