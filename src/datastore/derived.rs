@@ -119,7 +119,7 @@ impl DerivedNode {
         DerivedNode::at(Arc::new(Place::of(schema, store, path, &node)), node)
     }
 
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &Arc<Place> {
         &self.place
     }
 

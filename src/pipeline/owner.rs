@@ -9,18 +9,26 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// A renderer, as the owner of tables.
 pub trait Feature {
-    const NAME: &'static str;
+    /// Its place among all features.
+    const NUMBER: u8;
 }
 
 /// The features, as types.
 pub mod owners {
     macro_rules! features {
         ($($name:ident $text:literal)*) => {
+            /// What they are called, the last one being what a switch reports.
+            pub(super) const NAMES: &[&str] = &[$($text,)* "nobody"];
+
+            enum Number {
+                $($name,)*
+            }
+
             $(
                 #[derive(Clone, Copy, Debug)]
                 pub struct $name;
                 impl super::Feature for $name {
-                    const NAME: &'static str = $text;
+                    const NUMBER: u8 = Number::$name as u8;
                 }
             )*
         };
@@ -53,7 +61,8 @@ pub struct Owner<F> {
 /// Feature and key of an owner, for provenance.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnerName {
-    feature: &'static &'static str,
+    /// Among [`owners::NAMES`].
+    feature: u8,
     key: ArcStr,
 }
 
@@ -67,7 +76,7 @@ pub fn is_ours(cookie: u64) -> bool {
 
 impl<F: Feature> Owner<F> {
     pub fn new(key: impl Into<ArcStr>) -> Owner<F> {
-        let name = OwnerName { feature: const { &F::NAME }, key: key.into() };
+        let name = OwnerName { feature: F::NUMBER, key: key.into() };
         Owner { cookie: name.cookie(0), name, feature: PhantomData }
     }
 }
@@ -86,11 +95,32 @@ impl<F> Owner<F> {
 impl OwnerName {
     /// The owner of what a switch reports: nobody here.
     pub fn nobody() -> OwnerName {
-        OwnerName { feature: &"nobody", key: ArcStr::new() }
+        OwnerName { feature: owners::NAMES.len() as u8 - 1, key: ArcStr::new() }
     }
 
     pub fn feature(&self) -> &'static str {
-        self.feature
+        owners::NAMES.get(usize::from(self.feature)).copied().unwrap_or_default()
+    }
+
+    /// The owner as a number, given the keys that there are: its own is put behind them if it is not among them.
+    pub(super) fn number(&self, keys: &mut SmallVec<[ArcStr; 1]>) -> usize {
+        let known = keys.iter().position(|key| *key == self.key);
+        let key = known.unwrap_or_else(|| {
+            keys.push(self.key.clone());
+            keys.len() - 1
+        });
+        key * owners::NAMES.len() + usize::from(self.feature)
+    }
+
+    /// Whoever of any feature has one of these keys.
+    pub(super) fn of_any_feature(keys: &[ArcStr]) -> impl Iterator<Item = OwnerName> {
+        (0..keys.len() * owners::NAMES.len()).filter_map(|number| OwnerName::numbered(number, keys))
+    }
+
+    /// The owner of that number.
+    pub(super) fn numbered(number: usize, keys: &[ArcStr]) -> Option<OwnerName> {
+        let feature = (number % owners::NAMES.len()) as u8;
+        Some(OwnerName { feature, key: keys.get(number / owners::NAMES.len())?.clone() })
     }
 
     /// What the feature rendered: an interface, an ELAN, a VPN …
@@ -101,7 +131,7 @@ impl OwnerName {
     /// The cookie of a flow of this owner: the mark, 24 bits that name the owner, and netvirt's number below.
     /// It depends on nothing else, so it is the same after a restart.
     pub fn cookie(&self, number: u32) -> u64 {
-        let mut text: SmallVec<[u8; 64]> = self.feature.as_bytes().into();
+        let mut text: SmallVec<[u8; 64]> = self.feature().as_bytes().into();
         text.push(0);
         text.extend_from_slice(self.key.as_bytes());
         COOKIE_MARK << 56 | (xxh3_64(&text) & 0xff_ffff) << 32 | u64::from(number)
@@ -110,6 +140,6 @@ impl OwnerName {
 
 impl fmt::Display for OwnerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.feature, self.key)
+        write!(f, "{} {}", self.feature(), self.key)
     }
 }

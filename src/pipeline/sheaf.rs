@@ -4,21 +4,27 @@ use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use arcstr::ArcStr;
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use smallvec::SmallVec;
+use triomphe::ThinArc;
 
 use super::owner::OwnerName;
 use super::{Flow, shapes};
 use crate::net::Dpid;
 
-/// Flows that are on the same switches, packed. Equal if they hold the same flows in the same order.
+/// Flows that are on the same switches, packed. Equal if they hold the same flows in the same order. A copy is a pointer.
+#[derive(Clone)]
+pub struct Sheaf(ThinArc<Head, u8>);
+
+/// What stands before the packed flows.
 #[derive(PartialEq, Eq)]
-pub struct Sheaf {
+struct Head {
     switches: SmallVec<[Dpid; 2]>,
-    owners: Box<[OwnerName]>,
+    /// Keys of those who asked for them. As a rule it is one, whatever the features.
+    keys: SmallVec<[ArcStr; 1]>,
     count: u32,
-    packed: Box<[u8]>,
 }
 
 /// What becomes of the sheaves of one switch.
@@ -26,21 +32,21 @@ pub struct Sheaf {
 pub struct Rebound {
     /// All that were there before go.
     pub anew: bool,
-    pub gone: Vec<Arc<Sheaf>>,
-    pub came: Vec<Arc<Sheaf>>,
+    pub gone: Vec<Sheaf>,
+    pub came: Vec<Sheaf>,
 }
 
 /// The sheaves of one switch.
 #[derive(Debug, Default)]
 pub struct Sheaves {
-    all: HashTable<Arc<Sheaf>>,
+    all: HashTable<Sheaf>,
     hasher: DefaultHashBuilder,
     flows: usize,
 }
 
 impl Sheaf {
     /// Flows on switches, gathered by what switches they are on: as a rule there is one sheaf.
-    pub fn all_of(flows: &[(Dpid, Arc<Flow>)]) -> SmallVec<[Arc<Sheaf>; 1]> {
+    pub fn all_of(flows: &[(Dpid, Arc<Flow>)]) -> SmallVec<[Sheaf; 1]> {
         let mut gathered: Vec<(SmallVec<[Dpid; 2]>, Vec<&Flow>)> = Vec::new();
         let mut rest = flows;
         while let Some((_, first)) = rest.first() {
@@ -54,52 +60,66 @@ impl Sheaf {
             }
             rest = others;
         }
-        gathered.into_iter().map(|(switches, flows)| Arc::new(Sheaf::new(switches, &flows))).collect()
+        gathered.into_iter().map(|(switches, flows)| Sheaf::new(switches, &flows)).collect()
     }
 
     fn new(switches: SmallVec<[Dpid; 2]>, flows: &[&Flow]) -> Sheaf {
-        let mut owners: Vec<OwnerName> = Vec::new();
-        let mut packed = Vec::with_capacity(24 * flows.len());
+        let mut keys = SmallVec::new();
+        let mut packed = Vec::with_capacity(16 * flows.len());
         for flow in flows {
-            let known = owners.iter().position(|owner| *owner == flow.owner);
-            let owner = known.unwrap_or_else(|| {
-                owners.push(flow.owner.clone());
-                owners.len() - 1
-            });
-            shapes::pack(flow, owner, &mut packed);
+            shapes::pack(flow, flow.owner.number(&mut keys), &mut packed);
         }
-        Sheaf { switches, owners: owners.into(), count: flows.len() as u32, packed: packed.as_slice().into() }
+        let head = Head { switches, keys, count: flows.len() as u32 };
+        Sheaf(ThinArc::from_header_and_slice(head, &packed))
+    }
+
+    /// The same memory.
+    pub fn ptr_eq(&self, other: &Sheaf) -> bool {
+        self.0.as_ptr() == other.0.as_ptr()
     }
 
     /// The switches that all its flows are on.
     pub fn switches(&self) -> &[Dpid] {
-        &self.switches
+        &self.head().switches
     }
 
     pub fn is_on(&self, dpid: Dpid) -> bool {
-        self.switches.contains(&dpid)
+        self.switches().contains(&dpid)
     }
 
-    /// Who asked for them.
-    pub fn owners(&self) -> &[OwnerName] {
-        &self.owners
+    /// Whether somebody who may have asked for one of them marks flows with this cookie.
+    pub fn may_hold(&self, cookie: u64) -> bool {
+        OwnerName::of_any_feature(&self.head().keys).any(|owner| owner.cookie(cookie as u32) == cookie)
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.count as usize
+        self.head().count as usize
     }
 
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.len() == 0
     }
 
     /// The flows, made anew.
     pub fn flows(&self) -> impl Iterator<Item = Arc<Flow>> + '_ {
-        let mut rest = &self.packed[..];
-        std::iter::from_fn(move || shapes::unpack(&mut rest, &self.owners).map(Arc::new))
+        let (head, mut rest) = (self.head(), &self.0.slice);
+        let owner = |number| OwnerName::numbered(number, &head.keys);
+        std::iter::from_fn(move || shapes::unpack(&mut rest, owner).map(Arc::new))
+    }
+
+    fn head(&self) -> &Head {
+        &self.0.header.header
     }
 }
+
+impl PartialEq for Sheaf {
+    fn eq(&self, other: &Sheaf) -> bool {
+        self.ptr_eq(other) || self.head() == other.head() && self.0.slice == other.0.slice
+    }
+}
+
+impl Eq for Sheaf {}
 
 impl Sheaves {
     /// Takes in what has changed.
@@ -109,15 +129,15 @@ impl Sheaves {
         }
         for sheaf in &rebound.gone {
             let hash = self.hash(sheaf);
-            if let Ok(found) = self.all.find_entry(hash, |held| Arc::ptr_eq(held, sheaf)) {
+            if let Ok(found) = self.all.find_entry(hash, |held| held.ptr_eq(sheaf)) {
                 found.remove();
                 self.flows -= sheaf.len();
             }
         }
         for sheaf in rebound.came {
             let (hash, hasher) = (self.hash(&sheaf), &self.hasher);
-            let of = |held: &Arc<Sheaf>| hasher.hash_one(Arc::as_ptr(held));
-            if let Entry::Vacant(place) = self.all.entry(hash, |held| Arc::ptr_eq(held, &sheaf), of) {
+            let of = |held: &Sheaf| hasher.hash_one(held.0.as_ptr());
+            if let Entry::Vacant(place) = self.all.entry(hash, |held| held.ptr_eq(&sheaf), of) {
                 self.flows += sheaf.len();
                 place.insert(sheaf);
             }
@@ -134,15 +154,15 @@ impl Sheaves {
         self.all.iter().flat_map(|sheaf| sheaf.flows())
     }
 
-    fn hash(&self, sheaf: &Arc<Sheaf>) -> u64 {
-        self.hasher.hash_one(Arc::as_ptr(sheaf))
+    fn hash(&self, sheaf: &Sheaf) -> u64 {
+        self.hasher.hash_one(sheaf.0.as_ptr())
     }
 }
 
 impl fmt::Debug for Sheaf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sheaf")
-            .field("switches", &self.switches)
+            .field("switches", &self.switches())
             .field("flows", &self.flows().collect::<Vec<_>>())
             .finish()
     }
@@ -184,7 +204,7 @@ mod tests {
     fn a_flow_takes_few_bytes() {
         let flows: Vec<_> = (0..100).map(|mac| (Dpid(1), flow(mac))).collect();
         let sheaves = Sheaf::all_of(&flows);
-        assert!(sheaves[0].packed.len() < 12 * flows.len(), "{} bytes", sheaves[0].packed.len());
+        assert!(sheaves[0].0.slice.len() < 12 * flows.len(), "{} bytes", sheaves[0].0.slice.len());
     }
 
     #[test]

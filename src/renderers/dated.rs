@@ -19,20 +19,18 @@ impl Dated {
     /// The node was rendered with the date of today. Gives it the date it had, if its key contributes to the switch what
     /// it did.
     pub fn settle(self, before: &Output, output: &mut Output) {
-        let Some(Item::Node(node)) = output.others.get(self.at) else { return };
-        let shown = |item: &Item| match item {
-            Item::Node(old) if old.same_path(node) => self.date(old),
+        let Some(node) = output.node(self.at) else { return };
+        let shown = |item: Item| match item {
+            Item::Node(old) if old.same_path(&node) => self.date(&old),
             _ => None,
         };
-        let Some(date) = before.others.iter().find_map(shown) else { return };
+        let Some(date) = before.others().find_map(shown) else { return };
         if before.on(self.switch) != output.on(self.switch) {
             return;
         }
-        if let Some(Item::Node(node)) = output.others.get_mut(self.at)
-            && let Some(fields) = node.fields_mut()
-        {
+        output.edit_node(self.at, |fields| {
             fields.edit(self.leaf, |leaf| *leaf = Node::Leaf(date));
-        }
+        });
     }
 
     fn date(self, node: &DerivedNode) -> Option<Value> {

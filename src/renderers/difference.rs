@@ -1,7 +1,6 @@
 //! From what keys rendered before and render now to what has to change.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use hashbrown::HashSet;
 
@@ -16,7 +15,7 @@ pub(super) struct Difference {
     before: Vec<Item>,
     after: Vec<Item>,
     /// Sheaves of keys that rendered nothing before.
-    new: Vec<Arc<Sheaf>>,
+    new: Vec<Sheaf>,
     /// The other sheaves that go and come.
     rebound: Rebound,
 }
@@ -39,7 +38,7 @@ impl Change {
 pub(super) struct Changes {
     entries: Vec<Change>,
     /// Sheaves whose flows are all new: they are no entries.
-    new: Vec<Arc<Sheaf>>,
+    new: Vec<Sheaf>,
     /// The other sheaves that go and come.
     rebound: Rebound,
     /// Switches that hear of the revision even if nothing changes there.
@@ -53,26 +52,26 @@ impl Difference {
     /// What a key rendered before and renders now. What is as it was is the same thing as before afterwards.
     pub fn exchange(&mut self, before: &Output, after: &mut Output) {
         if before.is_empty() {
-            self.new.extend(after.sheaves.iter().cloned());
-            self.after.extend_from_slice(&after.others);
+            self.new.extend(after.sheaves().cloned());
+            self.after.extend(after.others());
             return;
         }
-        for sheaf in &mut after.sheaves {
-            if let Some(same) = before.sheaves.iter().find(|old| *old == sheaf) {
+        after.edit_sheaves(|sheaf| {
+            if let Some(same) = before.sheaves().find(|old| *old == sheaf) {
                 *sheaf = same.clone();
             }
-        }
-        let held = |of: &Output, sheaf| of.sheaves.iter().any(|held| Arc::ptr_eq(held, sheaf));
-        let gone = before.sheaves.iter().filter(|old| !held(after, old));
-        let came = after.sheaves.iter().filter(|new| !held(before, new));
+        });
+        let held = |of: &Output, sheaf: &Sheaf| of.sheaves().any(|held| held.ptr_eq(sheaf));
+        let gone = before.sheaves().filter(|old| !held(after, old));
+        let came = after.sheaves().filter(|new| !held(before, new));
         self.rebound.gone.extend(gone.clone().cloned());
         self.rebound.came.extend(came.clone().cloned());
         let old: Vec<Item> = gone.flat_map(|sheaf| flows_of(sheaf)).collect();
         let mut items: Vec<Item> = came.flat_map(|sheaf| flows_of(sheaf)).collect();
         let flows = items.len();
-        items.extend(std::mem::take(&mut after.others));
-        self.compare(old.into_iter().chain(before.others.iter().cloned()), &mut items);
-        after.others = items.split_off(flows).into();
+        items.extend(after.others());
+        self.compare(old.into_iter().chain(before.others()), &mut items);
+        after.replace_others(items.into_iter().skip(flows));
     }
 
     /// Things that come.

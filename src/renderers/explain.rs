@@ -39,8 +39,7 @@ pub struct Explained {
 impl FlowQuery {
     /// Whether a flow of this sheaf may be meant. A cookie names its owner.
     fn may_be_in(&self, sheaf: &Sheaf) -> bool {
-        let named = |cookie: u64| sheaf.owners().iter().any(|owner| owner.cookie(cookie as u32) == cookie);
-        self.cookie.is_none_or(named)
+        self.cookie.is_none_or(|cookie| sheaf.may_hold(cookie))
             && self.dpid.as_ref().is_none_or(|dpid| sheaf.switches().iter().any(|on| *dpid == on.to_string()))
     }
 
@@ -72,7 +71,7 @@ impl Engine {
 
     /// How many flows there are of this kind, and the first of them, in the order of switches and tables.
     pub fn list_flows(&self, query: &FlowQuery, limit: usize) -> (usize, Vec<(Dpid, Arc<Flow>)>) {
-        let sheaves = self.outputs().flat_map(|(_, output)| &output.sheaves);
+        let sheaves = self.outputs().flat_map(|(_, output)| output.sheaves());
         let mut found: Vec<Item> = sheaves
             .filter(|sheaf| query.may_be_in(sheaf))
             .flat_map(|sheaf| flows_of(sheaf))
@@ -175,13 +174,13 @@ impl Engine {
 
     /// What derives the node at a path, and all that stands for the same object.
     fn keys_deriving(&self, path: &DataPath) -> Option<Vec<Key>> {
-        let is_there = |item: &Item| match item {
+        let is_there = |item: Item| match item {
             Item::Node(node) => {
                 Some(node.place().node) == path.last_node() && node.steps()[..] == path.steps[..]
             }
             _ => false,
         };
-        let (key, _) = self.outputs().find(|(_, output)| output.others.iter().any(is_there))?;
+        let (key, _) = self.outputs().find(|(_, output)| output.others().any(is_there))?;
         let model = self.model();
         let same = |of: fn(&Key) -> Option<&Text>, name: &Text| -> Vec<Key> {
             self.outputs().map(|(key, _)| key).filter(|key| of(key) == Some(name)).cloned().collect()

@@ -10,12 +10,12 @@ use crate::schema::{DataPath, tree};
 impl Engine {
     /// Whose configuration a derived node at, above or below a path follows from, as it is spoken of in a sentence.
     pub(super) fn said_behind(&self, store: Store, path: &DataPath) -> Option<String> {
-        let related = |item: &Item| {
+        let related = |item: Item| {
             let Item::Node(node) = item else { return false };
             let (at, wanted) = (node.steps(), &path.steps[..]);
             node.store() == store && (at.starts_with(wanted) || wanted.starts_with(&at))
         };
-        let (key, _) = self.outputs().find(|(_, output)| output.others.iter().any(related))?;
+        let (key, _) = self.outputs().find(|(_, output)| output.others().any(related))?;
         let model = self.model();
         let first = |interface: Option<&InterfaceId>| interface.map(|id| model.said_of(id));
         let said = match key {

@@ -1,6 +1,7 @@
-//! The places of derived nodes: one for all entries of a list, however many there are.
+//! The places of derived nodes: one for all entries of a list, however many there are; and the rows of places of keys that
+//! derive nodes at the same ones.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -19,9 +20,36 @@ pub(super) struct Places {
 #[derive(Debug, Default)]
 struct Held {
     places: HashTable<Arc<Place>>,
-    /// How many were left after the last sweep.
+    rows: HashTable<Arc<Row>>,
+    /// How many places and rows were left after the last sweep.
     swept: usize,
 }
+
+/// Places of the nodes of a key, in their order. Keys of one kind have the same, as a rule.
+#[derive(Debug)]
+pub(super) struct Row(Box<[Arc<Place>]>);
+
+/// Rows at most. When there are more, keys that nobody shares a row with keep each node with its place.
+const MOST: usize = 8_192;
+
+impl Row {
+    pub fn places(&self) -> &[Arc<Place>] {
+        &self.0
+    }
+
+    fn is_of<'a>(&self, mut places: impl Iterator<Item = &'a Arc<Place>>) -> bool {
+        self.0.iter().all(|own| places.next().is_some_and(|place| Arc::ptr_eq(own, place)))
+            && places.next().is_none()
+    }
+}
+
+impl PartialEq for Row {
+    fn eq(&self, other: &Row) -> bool {
+        self.is_of(other.0.iter())
+    }
+}
+
+impl Eq for Row {}
 
 impl Places {
     pub fn new(schema: &'static Schema) -> Places {
@@ -49,14 +77,44 @@ impl Places {
         place
     }
 
-    /// Forgets places where nothing stands, once they may be half of all.
-    pub fn sweep(&self) {
+    /// The row of these places; none where there are too many to have one more.
+    pub fn row<'a>(&self, places: impl Iterator<Item = &'a Arc<Place>> + Clone) -> Option<Arc<Row>> {
+        let hash = self.row_hash(places.clone());
+        let same = |row: &Arc<Row>| row.is_of(places.clone());
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(row) = held.rows.find(hash, same) {
+            return Some(row.clone());
+        }
+        drop(held);
         let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
-        if held.places.len() <= 2 * held.swept + 64 {
+        if let Some(row) = held.rows.find(hash, same) {
+            return Some(row.clone());
+        }
+        if held.rows.len() >= MOST {
+            return None;
+        }
+        let row = Arc::new(Row(places.cloned().collect()));
+        held.rows.insert_unique(hash, row.clone(), |row| self.row_hash(row.0.iter()));
+        Some(row)
+    }
+
+    /// Forgets places where nothing stands and rows that no key has, once they may be half of all.
+    pub fn sweep(&self) {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        if held.places.len() + held.rows.len() <= 2 * held.swept + 128 {
             return;
         }
+        drop(held);
+        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        held.rows.retain(|row| Arc::strong_count(row) > 1);
         held.places.retain(|place| Arc::strong_count(place) > 1);
-        held.swept = held.places.len();
+        held.swept = held.places.len() + held.rows.len();
+    }
+
+    fn row_hash<'a>(&self, places: impl Iterator<Item = &'a Arc<Place>>) -> u64 {
+        let mut state = self.hasher.build_hasher();
+        places.for_each(|place| Arc::as_ptr(place).hash(&mut state));
+        state.finish()
     }
 
     fn hash(&self, node: SchemaId, above: &[Step]) -> u64 {

@@ -7,18 +7,20 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use triomphe::ThinArc;
 
 use super::dated::Dated;
-use super::places::Places;
-use crate::datastore::{DerivedNode, Store};
+use super::places::{Places, Row};
+use crate::datastore::{DerivedNode, Place, Store};
 use crate::net::Dpid;
 use crate::pipeline::{Flow, Group, Meter, Sheaf, SwitchTables};
-use crate::schema::{DataPath, Node, SchemaId, Value, stamp_fresh};
+use crate::schema::{DataPath, Fields, Node, SchemaId, Value, stamp_fresh};
 
 /// What one key of one renderer contributes, as it renders it.
 #[derive(Debug)]
 pub struct Rendered {
     flows: Vec<(Dpid, Arc<Flow>)>,
+    nodes: Vec<(Arc<Place>, Fields)>,
     others: Vec<Item>,
     /// What derived nodes are stamped with.
     revision: u64,
@@ -26,12 +28,21 @@ pub struct Rendered {
     places: Arc<Places>,
 }
 
-/// What a key rendered last. Kept for every key, hence small: flows are in sheaves.
+/// What a key rendered last. Kept for every key, hence small: flows are in sheaves, and places of nodes in rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Output {
-    pub sheaves: SmallVec<[Arc<Sheaf>; 1]>,
-    /// All but flows.
-    pub others: Box<[Item]>,
+    /// As a rule there is one.
+    sheaf: Option<Sheaf>,
+    /// Derived nodes that are containers or list entries.
+    nodes: Option<ThinArc<Arc<Row>, Fields>>,
+    rest: Option<Box<Rest>>,
+}
+
+/// What few keys render.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Rest {
+    sheaves: Box<[Sheaf]>,
+    others: Box<[Item]>,
 }
 
 /// One thing on a switch or in a derived layer.
@@ -49,13 +60,26 @@ pub(super) struct AtPlace<T>(pub T);
 
 impl Rendered {
     pub(super) fn new(revision: u64, places: &Arc<Places>) -> Rendered {
-        let (flows, others) = (Vec::new(), Vec::new());
-        Rendered { flows, others, revision, dated: None, places: places.clone() }
+        let (flows, nodes, others) = (Vec::new(), Vec::new(), Vec::new());
+        Rendered { flows, nodes, others, revision, dated: None, places: places.clone() }
     }
 
     /// What there is, packed, and what of it shows a date.
     pub(super) fn finish(self) -> (Output, Option<Dated>) {
-        (Output { sheaves: Sheaf::all_of(&self.flows), others: self.others.into() }, self.dated)
+        let Rendered { flows, mut nodes, mut others, dated, places, .. } = self;
+        let mut sheaves = Sheaf::all_of(&flows).into_iter();
+        let sheaf = sheaves.next();
+        let row = if nodes.is_empty() { None } else { places.row(nodes.iter().map(|(place, _)| place)) };
+        if row.is_none() {
+            let apart =
+                nodes.drain(..).map(|(place, fields)| Item::Node(DerivedNode::at(place, fields.into())));
+            others = apart.chain(others).collect();
+        }
+        let nodes =
+            row.map(|row| ThinArc::from_header_and_iter(row, nodes.into_iter().map(|(_, fields)| fields)));
+        let rest = Rest { sheaves: sheaves.collect(), others: others.into() };
+        let rest = Some(rest).filter(|rest| *rest != Rest::default()).map(Box::new);
+        (Output { sheaf, nodes, rest }, dated)
     }
 
     /// A flow of one switch.
@@ -85,7 +109,7 @@ impl Rendered {
 
     /// The next node says in this leaf since when the switch holds what this key contributes.
     pub fn date_next(&mut self, leaf: SchemaId, switch: Dpid) -> Value {
-        self.dated = Some(Dated { at: self.others.len(), leaf, switch });
+        self.dated = Some(Dated { at: self.nodes.len(), leaf, switch });
         Value::Uint(self.revision)
     }
 
@@ -93,28 +117,86 @@ impl Rendered {
     pub fn node(&mut self, store: Store, path: DataPath, mut node: Node) {
         stamp_fresh(&mut node, self.revision);
         let place = self.places.of(store, path, &node);
-        self.others.push(Item::Node(DerivedNode::at(place, node)));
+        match node {
+            Node::Container(fields) => self.nodes.push((place, fields)),
+            other => self.others.push(Item::Node(DerivedNode::at(place, other))),
+        }
     }
 }
 
 impl Output {
     pub fn is_empty(&self) -> bool {
-        self.sheaves.is_empty() && self.others.is_empty()
+        self.sheaf.is_none() && self.nodes.is_none() && self.rest.is_none()
+    }
+
+    /// All flows.
+    pub fn sheaves(&self) -> impl Iterator<Item = &Sheaf> + Clone {
+        self.sheaf.iter().chain(self.rest.iter().flat_map(|rest| &rest.sheaves))
+    }
+
+    /// All but flows.
+    pub fn others(&self) -> impl Iterator<Item = Item> + '_ {
+        let nodes = self.nodes.iter().flat_map(|nodes| {
+            let (row, fields) = (&nodes.header.header, &nodes.slice);
+            row.places().iter().zip(fields).map(|(place, fields)| (place.clone(), fields.clone()))
+        });
+        let nodes = nodes.map(|(place, fields)| Item::Node(DerivedNode::at(place, fields.into())));
+        nodes.chain(self.rest.iter().flat_map(|rest| rest.others.iter().cloned()))
     }
 
     /// Everything, flows made anew.
     pub fn items(&self) -> impl Iterator<Item = Item> + '_ {
-        self.sheaves.iter().flat_map(|sheaf| flows_of(sheaf)).chain(self.others.iter().cloned())
+        self.sheaves().flat_map(|sheaf| flows_of(sheaf)).chain(self.others())
     }
 
     /// Everything on one switch, by place.
     pub fn on(&self, switch: Dpid) -> Vec<Item> {
-        let sheaves = self.sheaves.iter().filter(|sheaf| sheaf.is_on(switch));
+        let sheaves = self.sheaves().filter(|sheaf| sheaf.is_on(switch));
         let flows = sheaves.flat_map(|sheaf| sheaf.flows()).map(|flow| Item::Flow(switch, flow));
-        let others = self.others.iter().filter(|item| item.switch() == Some(switch)).cloned();
+        let others = self.rest.iter().flat_map(|rest| &rest.others);
+        let others = others.filter(|item| item.switch() == Some(switch)).cloned();
         let mut items: Vec<Item> = flows.chain(others).collect();
         items.sort_by(Item::order);
         items
+    }
+
+    /// A node by its number among those that were rendered.
+    pub fn node(&self, number: usize) -> Option<DerivedNode> {
+        match self.others().nth(number)? {
+            Item::Node(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// Changes the fields of a node.
+    pub fn edit_node(&mut self, number: usize, edit: impl FnOnce(&mut Fields)) {
+        let mut others: Vec<Item> = self.others().collect();
+        if let Some(Item::Node(node)) = others.get_mut(number)
+            && let Some(fields) = node.fields_mut()
+        {
+            edit(fields);
+        }
+        self.replace_others(others.into_iter());
+    }
+
+    pub fn edit_sheaves(&mut self, edit: impl FnMut(&mut Sheaf)) {
+        let rest = self.rest.iter_mut().flat_map(|rest| &mut rest.sheaves);
+        self.sheaf.iter_mut().chain(rest).for_each(edit);
+    }
+
+    /// Other things at the places of all but flows, in their order.
+    pub fn replace_others(&mut self, mut others: impl Iterator<Item = Item>) {
+        if let Some(nodes) = &mut self.nodes {
+            let fields = nodes.slice.iter().zip(&mut others).map(|(old, item)| match item {
+                Item::Node(node) => node.fields().unwrap_or(old).clone(),
+                _ => old.clone(),
+            });
+            let fields: SmallVec<[Fields; 16]> = fields.collect();
+            *nodes = ThinArc::from_header_and_iter(nodes.header.header.clone(), fields.into_iter());
+        }
+        if let Some(rest) = &mut self.rest {
+            rest.others = others.collect();
+        }
     }
 }
 

@@ -124,11 +124,10 @@ impl Engine {
     pub fn held_by(&self, switch: Dpid) -> (Vec<Arc<Flow>>, Vec<Arc<Group>>) {
         let (mut flows, mut groups) = (Vec::new(), Vec::new());
         for (_, output) in self.outputs() {
-            flows.extend(
-                output.sheaves.iter().filter(|sheaf| sheaf.is_on(switch)).flat_map(|sheaf| sheaf.flows()),
-            );
-            groups.extend(output.others.iter().filter_map(|item| match item {
-                Item::Group(dpid, group) if *dpid == switch => Some(group.clone()),
+            flows
+                .extend(output.sheaves().filter(|sheaf| sheaf.is_on(switch)).flat_map(|sheaf| sheaf.flows()));
+            groups.extend(output.others().filter_map(|item| match item {
+                Item::Group(dpid, group) if dpid == switch => Some(group),
                 _ => None,
             }));
         }
