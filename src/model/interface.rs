@@ -149,7 +149,9 @@ impl Interface {
 
     /// Writes out what is known now.
     pub(super) fn spell(&mut self) {
-        self.mac_text = self.attachment.as_ref().map(|attachment| attachment.mac.to_string().into());
+        let known = self.mac_text.take();
+        let written = |attachment: &Attachment| known.unwrap_or_else(|| attachment.mac.to_string().into());
+        self.mac_text = self.attachment.as_ref().map(written);
     }
 
     /// The first address, for readers that know of one only.

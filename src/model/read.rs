@@ -533,7 +533,8 @@ fn port(names: &Names, snapshot: &Snapshot, id: &PortId) -> Option<Port> {
         _ => None,
     };
     let is = |named: Option<IdentityId>| kind.is_some() && kind == named;
-    let attached_mac = external_id("attached-mac").and_then(|text| unicast(text));
+    let mac_text = external_id("attached-mac");
+    let attached_mac = mac_text.and_then(|text| unicast(text));
     let flow_based = option("remote_ip") == Some("flow");
     let beyond = if flow_based && is(names.vxlan) {
         Some(Beyond::Tunnel)
@@ -553,6 +554,7 @@ fn port(names: &Names, snapshot: &Snapshot, id: &PortId) -> Option<Port> {
         ofport: OfPort(u32::try_from(ofport).ok()?),
         iface_id: external_id("iface-id").filter(|text| !text.is_empty()).cloned(),
         attached_mac,
+        mac_text: mac_text.filter(|text| attached_mac.is_some_and(|mac| mac.to_string() == **text)).cloned(),
         beyond,
     })
 }

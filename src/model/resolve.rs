@@ -240,6 +240,7 @@ impl Model {
         claims.push((Claim::Port(dpid, port.ofport.0), Strength::Own));
         interface.attachment =
             Some(Attachment { dpid, port: port.id.name.clone(), ofport: port.ofport, mac });
+        interface.mac_text = port.mac_text.clone().filter(|_| port.attached_mac == Some(mac));
         if let Some(switch) = self.switches.get(&dpid) {
             if switch.local_ip.is_none() {
                 interface.notes.push(Reason::NoTunnelAddress(dpid));

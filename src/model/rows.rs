@@ -203,6 +203,8 @@ pub struct Port {
     pub iface_id: Option<Text>,
     /// `external_ids:attached-mac`.
     pub attached_mac: Option<MacAddr>,
+    /// The same as it is written there, if that is how it is shown.
+    pub mac_text: Option<Text>,
     pub beyond: Option<Beyond>,
 }
 

@@ -194,6 +194,7 @@ pub fn switch(node: u64) -> [Row; 2] {
         ofport: OfPort(1),
         iface_id: None,
         attached_mac: None,
+        mac_text: None,
         beyond: Some(Beyond::Tunnel),
     };
     [bridge(node, Some(host(node))), Row::Port(tunnel, Some(port))]
@@ -246,6 +247,7 @@ pub fn port(node: u64, iface: &str, ofport: u32) -> Row {
         ofport: OfPort(ofport),
         iface_id: Some(iface.into()),
         attached_mac: Some(mac(node, ofport)),
+        mac_text: None,
         beyond: None,
     };
     Row::Port(id, Some(port))
@@ -288,6 +290,7 @@ fn beyond(node: u64, name: &str, ofport: u32, beyond: Beyond) -> Row {
         ofport: OfPort(ofport),
         iface_id: None,
         attached_mac: None,
+        mac_text: None,
         beyond: Some(beyond),
     };
     Row::Port(id, Some(port))

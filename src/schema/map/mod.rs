@@ -9,9 +9,9 @@ mod tests;
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::RangeFrom;
-use std::sync::Arc;
 
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 pub use diff::DiffItem;
 
