@@ -52,7 +52,21 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
         ],
         &["actor.rs", "server.rs", "stream.rs", "takeover.rs"],
     ),
-    ("observe", &["net", "schema", "datastore", "pipeline", "southbound", "programmer"], &[]),
+    (
+        "observe",
+        &[
+            "net",
+            "schema",
+            "datastore",
+            "pipeline",
+            "policy",
+            "model",
+            "renderers",
+            "southbound",
+            "programmer",
+        ],
+        &["actor.rs"],
+    ),
     ("cli", &["net"], &[]),
 ];
 

@@ -66,7 +66,8 @@ impl Controller {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (reports, mut reported) = mpsc::channel(64);
         let (connected, mut switches) = mpsc::channel(4);
-        let (punts, mut punted) = mpsc::channel(4);
+        let (packets, mut punted) = mpsc::channel(4);
+        let (ended, mut all_ended) = mpsc::channel(4);
         let programmers = Programmers::new(reports);
         programmers.apply(1, desired);
         programmers.open_gate(Default::default());
@@ -76,7 +77,7 @@ impl Controller {
             listener,
             openflow::Settings::default(),
             connected,
-            punts,
+            openflow::Unasked { packets, ended },
             std::future::pending(),
         ));
         let registry = programmers.clone();
@@ -87,6 +88,7 @@ impl Controller {
         });
         runtime.spawn(async move { while reported.recv().await.is_some() {} });
         runtime.spawn(async move { while punted.recv().await.is_some() {} });
+        runtime.spawn(async move { while all_ended.recv().await.is_some() {} });
         Controller { programmers, runtime, port }
     }
 

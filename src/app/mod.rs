@@ -34,6 +34,7 @@ use crate::northbound::http::tls;
 use crate::northbound::metrics::Metrics;
 use crate::northbound::restconf::{self, App};
 use crate::northbound::rpcs;
+use crate::observe::policies;
 use crate::observe::statistics::Statistics;
 use crate::programmer::{Programmers, forgotten, is_known, object_edits};
 use crate::ra;
@@ -49,6 +50,8 @@ const REPORTS: usize = 4096;
 const CONNECTS: usize = 64;
 /// Punted packets that wait for their consumer; more are dropped and counted.
 const PUNTS: usize = 1024;
+/// Flows that were counted and ended, and wait until that is written down.
+const ENDED: usize = 16_384;
 /// How long running requests and the last commits may take at the end.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// Bytes of an audit file before it is set aside.
@@ -155,13 +158,14 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         let _ = stopped.wait_for(|stop| *stop).await;
     };
     let (connected, mut switches) = mpsc::channel(CONNECTS);
-    let (punted, all_punts) = mpsc::channel(PUNTS);
+    let (packets, all_punts) = mpsc::channel(PUNTS);
+    let (ended, all_ended) = mpsc::channel(ENDED);
     let mut tasks = Vec::new();
     tasks.push(tokio::spawn(openflow::serve(
         openflow_listener,
         openflow::Settings::default(),
         connected,
-        punted,
+        openflow::Unasked { packets, ended },
         until(stopped.clone()),
     )));
     let registry = programmers.clone();
@@ -219,9 +223,17 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         metrics.answered(path, method, status, took);
     }));
     let statistics = Statistics::new(programmers.clone(), settings.statistics);
+    let (counts, counting) =
+        policies::counting(datastore.clone(), programmers.clone(), all_ended, settings.statistics);
+    tasks.push(tokio::spawn(counting.run()));
     app.live = Some(Arc::new(move |snapshot, path| {
-        let statistics = statistics.clone();
-        Box::pin(async move { statistics.fill(snapshot, &path).await })
+        let (statistics, counts) = (statistics.clone(), counts.clone());
+        Box::pin(async move {
+            match statistics.fill(snapshot.clone(), &path).await {
+                None => counts.fill(snapshot, &path).await,
+                filled => filled,
+            }
+        })
     }));
     app.switches = Some(Arc::new(Confirmations(programmers.clone())));
     let readers = events::install(&mut app, &mut operations, (&settings.limits).into());

@@ -54,7 +54,7 @@ pub use node_side::{NODE_LPORT_KEY, NODE_VPN};
 pub use pod_mtu::PodMtu;
 pub use policies::{
     AclNames, AclRow, Clause, GroupKey, Namespace, Peers, PolicyFault, PolicyItem, PolicyNames, PolicyObject,
-    PolicyRow, PolicyState, Stance,
+    PolicyRow, PolicyState, RulePaths, Stance,
 };
 pub use pools::{AllocationPool, Network, PoolFault, PoolOptions, Reservation, ReservedFor, Times, number};
 pub use read::{NODE_PORT_MARK, PHYSICAL_NETWORK, Reader, UNDERLAY_MTU};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::conflict::Claimer;
 use super::external::{ExternalNetwork, FaultPlace, neighbour_key};
 use super::names::{Names, PodNames};
-use super::policies::{AclNames, PolicyObject};
+use super::policies::{AclNames, PolicyObject, RulePaths, rule_paths};
 use super::pools::{Network, network};
 use super::rows::{
     Beyond, Bridge, K8sNode, Lease, NetworkType, Pod, PodInterface, Port, PortId, Row, usable_v4,
@@ -174,6 +174,11 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Where the rules of a policy in force are, by its id.
+    pub fn rule_paths(&self, snapshot: &Snapshot, id: &str) -> RulePaths {
+        rule_paths(&self.names.policy, &self.names.acl, snapshot, id)
     }
 
     /// The path of what services are made of, for messages.

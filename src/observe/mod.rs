@@ -1,5 +1,6 @@
-//! Logging, and the counters of switches. One line an event, values as fields (`path`, `revision`, `switch`, `took_us` …).
+//! Logging, and the counters of switches and policies. One line an event, values as fields (`path`, `revision`, `switch`, `took_us` …).
 
+pub mod policies;
 pub mod statistics;
 
 use tracing_subscriber::EnvFilter;

@@ -5,13 +5,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use openflow_rs::flow::RawFlow;
+use openflow_rs::flow::{RawFlow, SEND_FLOW_REMOVED};
 use openflow_rs::{Action, FlowMod, Instruction, Match, MatchField, instruction, ports};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::owner::{Feature, Owner, OwnerName, owners};
 use super::tables::{ROWS, Row, Table, row_named};
 use super::{Metadata, actions};
+
+/// Bit of a cookie: somebody adds up what the flow counted. Its switch is asked for such flows by it, and says what they counted
+/// when they end.
+pub const COUNTED: u64 = 1 << 31;
 
 /// A flow of one switch, encoded once in the form in which the switch will report it.
 #[derive(Clone)]
@@ -39,6 +43,7 @@ pub struct Draft<O> {
     table: Table<O>,
     priority: u16,
     tag: u32,
+    counted: bool,
     conditions: Match,
     meter: Option<u32>,
     actions: Vec<Action>,
@@ -54,6 +59,7 @@ impl Flow {
             table,
             priority: 1,
             tag: 0,
+            counted: false,
             conditions: Match::new(),
             meter: None,
             actions: Vec::new(),
@@ -132,6 +138,7 @@ impl Flow {
             table: self.table,
             priority: self.priority,
             cookie: self.cookie,
+            flags: if self.cookie & COUNTED == 0 { 0 } else { SEND_FLOW_REMOVED },
             match_fields: self.match_fields(),
             instructions: self.instructions(),
         }
@@ -154,6 +161,12 @@ impl<O> Draft<O> {
     /// Adds a tag to the table's cookie number, as netvirt does.
     pub fn tagged(mut self, tag: u32) -> Self {
         self.tag = tag;
+        self
+    }
+
+    /// What it counts is added up, see [`COUNTED`].
+    pub fn counted(mut self) -> Self {
+        self.counted = true;
         self
     }
 
@@ -238,7 +251,10 @@ impl<O> Draft<O> {
         instructions
             .extend(self.write.map(|part| Instruction::WriteMetadata { value: part.value, mask: part.mask }));
         instructions.extend(self.goto.map(Instruction::Goto));
-        let cookie = owner.cookie(self.row.cookie.wrapping_add(self.tag));
+        let mut cookie = owner.cookie(self.row.cookie.wrapping_add(self.tag));
+        if self.counted {
+            cookie |= COUNTED;
+        }
         Flow::new(self.row.id, self.priority, cookie, self.conditions, instructions, owner.name().clone())
     }
 }
@@ -290,6 +306,7 @@ pub fn base_flows() -> Vec<Arc<Flow>> {
             table: Table::of_pipeline(row.id),
             priority: 0,
             tag: 0,
+            counted: false,
             conditions: Match::new(),
             meter: None,
             actions: Vec::new(),

@@ -39,7 +39,7 @@ mod tables;
 pub use check::{CheckError, LONGEST_PUNT};
 pub use delta::{Delta, Held, SwitchTables};
 pub use document::document;
-pub use flow::{Draft, Flow, FlowKey, base_flows};
+pub use flow::{COUNTED, Draft, Flow, FlowKey, base_flows};
 pub use flow_table::{FlowChange, FlowSet, FlowTable};
 pub use group::{Balanced, Group, GroupDraft, Meter, broadcast_groups, route_groups, service_groups};
 pub use metadata::Metadata;

@@ -10,8 +10,9 @@ use crate::pipeline::{
     route_groups, service_groups,
 };
 
-/// Meters of ours: a port's meter has the number of its logical port tag.
-const METERS: std::ops::RangeInclusive<u32> = 1..=65_535;
+/// Meters of ours: a port's meter has the number of its logical port tag, of 17 bits, and its second one that number with the next
+/// bit.
+const METERS: std::ops::RangeInclusive<u32> = 1..=(1 << 18) - 1;
 
 /// What a switch holds of ours, as far as it matters for the comparison.
 #[derive(Debug, Default, Clone, PartialEq)]

@@ -66,6 +66,7 @@ fn has_part(model: &Model, id: &Text, dpid: Dpid, item: &PolicyItem) -> bool {
         PolicyItem::Fragments(direction, protocol) => {
             model.clauses_with_protocol(dpid, *direction, *protocol).into_iter().any(is_of)
         }
+        PolicyItem::Everything(direction) => model.open_clauses(dpid, *direction).into_iter().any(is_of),
         PolicyItem::Clause(key) => model.policy_of_clause(key) == Some(id),
     }
 }

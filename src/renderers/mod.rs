@@ -25,6 +25,7 @@ mod arp;
 mod base;
 mod behind_policies;
 mod coe;
+mod counted;
 mod dated;
 mod dhcp;
 mod difference;
@@ -56,6 +57,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use counted::{Counted, CountedPort, CountedRule, Subject};
 pub use engine::{Engine, Sink};
 pub use explain::{Explained, FlowQuery};
 pub use ids::{POOLS, PoolRange};

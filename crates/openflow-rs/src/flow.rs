@@ -113,6 +113,8 @@ pub struct RawFlow<'a> {
     pub table: u8,
     pub priority: u16,
     pub cookie: u64,
+    /// Such as [`SEND_FLOW_REMOVED`].
+    pub flags: u16,
     pub match_fields: &'a [u8],
     pub instructions: &'a [u8],
 }
@@ -129,7 +131,8 @@ pub fn encode_flow_mod(command: FlowCommand, flow: RawFlow<'_>, xid: u32, out: &
     out.put_u32(NO_BUFFER);
     out.put_u32(ports::ANY);
     out.put_u32(ports::ANY);
-    put_zeros(out, 4);
+    out.put_u16(flow.flags);
+    put_zeros(out, 2);
     encode_raw(flow.match_fields, out);
     out.put_slice(flow.instructions);
     crate::wire::patch_len(out, start, 2);

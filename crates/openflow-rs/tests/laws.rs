@@ -240,6 +240,7 @@ fn pre_encoded_flows_are_the_same_bytes() {
             table: flow.table,
             priority: flow.priority,
             cookie: flow.cookie,
+            flags: flow.flags,
             match_fields: &fields,
             instructions: &instructions,
         };

@@ -13,7 +13,7 @@ use super::super::read::{entries, text_key};
 use super::PolicyRow;
 use super::read::{Faults, prefix};
 use crate::datastore::Snapshot;
-use crate::policy::{Block, Peer, Policy, Ports, Protocol, Rule, Scope, Selector};
+use crate::policy::{Block, Direction, Peer, Policy, Ports, Protocol, Rule, Scope, Selector};
 use crate::schema::{Fields, IdentityId, Key, Schema, SchemaId, Text, Value};
 
 /// `/access-lists/acl`, the entries of all types that have one name.
@@ -29,8 +29,8 @@ pub struct AclRow {
 pub struct AclNames {
     pub access_lists: SchemaId,
     pub acl: SchemaId,
-    entries: SchemaId,
-    ace: SchemaId,
+    pub(super) entries: SchemaId,
+    pub(super) ace: SchemaId,
     matches: SchemaId,
     /// Of IPv4 and IPv6.
     sources: [SchemaId; 2],
@@ -142,24 +142,33 @@ impl AclNames {
         let lists = of_name().filter_map(|(_, fields)| fields.container(self.entries));
         for (rule_name, ace) in lists.flat_map(|list| entries(list, self.ace)) {
             faults.context = format!("rule {rule_name}: ");
-            if ace.leaf(self.deleted) == Some(&Value::Bool(true)) {
+            if self.is_deleted(ace) {
                 continue;
             }
-            let direction = match ace.leaf(self.direction) {
-                Some(Value::Identity(direction)) => {
-                    self.directions.iter().position(|known| *known == Some(*direction))
-                }
-                _ => None,
-            };
-            let Some(direction) = direction else {
+            let Some(direction) = self.direction_of(ace) else {
                 faults.add("it has no direction; say aclservice:direction-ingress or -egress".into());
                 continue;
             };
-            let rule = self.rule(ace, direction == 0, &mut faults);
-            let rules = if direction == 0 { &mut policy.ingress } else { &mut policy.egress };
+            let rule = self.rule(ace, direction == Direction::Ingress, &mut faults);
+            let rules = match direction {
+                Direction::Ingress => &mut policy.ingress,
+                Direction::Egress => &mut policy.egress,
+            };
             rules.get_or_insert_default().push(rule);
         }
         Some(AclRow { row: PolicyRow { policy, faults: faults.found }, key })
+    }
+
+    /// What a rule is about.
+    pub(super) fn direction_of(&self, ace: &Fields) -> Option<Direction> {
+        let Some(Value::Identity(direction)) = ace.leaf(self.direction) else { return None };
+        let known = self.directions.iter().position(|known| *known == Some(*direction))?;
+        Some(if known == 0 { Direction::Ingress } else { Direction::Egress })
+    }
+
+    /// It is there and means nothing.
+    pub(super) fn is_deleted(&self, ace: &Fields) -> bool {
+        ace.leaf(self.deleted) == Some(&Value::Bool(true))
     }
 
     fn rule(&self, ace: &Fields, ingress: bool, faults: &mut Faults) -> Rule {

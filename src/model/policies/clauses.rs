@@ -23,6 +23,8 @@ pub struct Clause {
     /// What the number is kept under: policy, direction, rule and the name with its number.
     pub key: Text,
     pub direction: Direction,
+    /// The rule's number in its policy and direction, counted from 1.
+    pub rule: usize,
     /// Only pods that have this port under its name count, as the receiver of a connection.
     pub named: Option<NamedPort>,
     /// `None`: everybody.
@@ -54,6 +56,11 @@ impl Clause {
     /// Dimensions of the conjunction: targets, and peers and ports where they matter.
     pub fn dimensions(&self) -> u8 {
         1 + u8::from(self.peers.is_some()) + u8::from(self.ports.is_some())
+    }
+
+    /// Everybody and all ports: its targets alone matter.
+    pub fn is_open(&self) -> bool {
+        self.dimensions() == 1
     }
 
     /// Whether a pod with these ports counts as a target.
@@ -112,7 +119,8 @@ pub(super) fn clauses(
     let mut found = Vec::new();
     for direction in Direction::BOTH {
         for (at, rule) in policy.rules(direction).unwrap_or_default().iter().enumerate() {
-            let key = format!("{id} {direction} {}", at + 1);
+            let number = at + 1;
+            let key = format!("{id} {direction} {number}");
             let prefixes = rule.peers.iter().flat_map(|peer| match peer {
                 Peer::Block(block) => block.prefixes(),
                 Peer::Pods(..) => Vec::new(),
@@ -127,7 +135,7 @@ pub(super) fn clauses(
                 let ports = (!rule.ports.is_empty()).then(|| matches.into_iter().collect());
                 let key = key.as_str().into();
                 let peers = of_all.clone();
-                found.push(Clause { id: None, key, direction, named: None, peers, ports });
+                found.push(Clause { id: None, key, direction, rule: number, named: None, peers, ports });
             }
             let numbers: BTreeSet<NamedPort> = match direction {
                 Direction::Ingress => {
@@ -146,7 +154,8 @@ pub(super) fn clauses(
                     Direction::Egress => Some(Peers { groups: shared.clone(), prefixes: Vec::new() }),
                 };
                 let ports = Some(vec![PortMatch::one(named.protocol, named.port)]);
-                found.push(Clause { id: None, key, direction, named: Some(named), peers, ports });
+                let named = Some(named);
+                found.push(Clause { id: None, key, direction, rule: number, named, peers, ports });
             }
         }
     }

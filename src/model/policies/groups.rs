@@ -260,6 +260,9 @@ impl Policies {
             for port in clause.ports.iter().flatten() {
                 self.by_port.entry((clause.direction, *port)).or_default().insert(reference());
             }
+            if clause.is_open() {
+                self.open.entry(clause.direction).or_default().insert(reference());
+            }
             self.by_key.insert(clause.key.clone(), reference());
         }
     }
@@ -280,6 +283,9 @@ impl Policies {
             }
             for port in clause.ports.iter().flatten() {
                 remove_from(&mut self.by_port, &(clause.direction, *port), &reference);
+            }
+            if clause.is_open() {
+                remove_from(&mut self.open, &clause.direction, &reference);
             }
             self.by_key.remove(&clause.key);
         }
@@ -302,6 +308,9 @@ impl Policies {
             let direction = clause.direction;
             let mut mark = |item| work.touched.policies.insert((dpid, item));
             mark(PolicyItem::Clause(clause.key.clone()));
+            if clause.is_open() {
+                mark(PolicyItem::Everything(direction));
+            }
             for port in clause.ports.iter().flatten() {
                 mark(PolicyItem::Port(direction, *port));
                 mark(PolicyItem::Fragments(direction, port.protocol));

@@ -11,6 +11,7 @@
 mod acls;
 mod clauses;
 mod groups;
+mod paths;
 mod query;
 mod read;
 mod state;
@@ -23,6 +24,8 @@ use ipnetwork::IpNetwork;
 
 pub use acls::{AclNames, AclRow};
 pub use clauses::{Clause, GroupKey, Peers};
+pub use paths::RulePaths;
+pub(super) use paths::rule_paths;
 pub use query::Stance;
 pub use read::{Namespace, PolicyFault, PolicyNames, PolicyObject, PolicyRow};
 pub use state::PolicyState;
@@ -48,6 +51,8 @@ pub enum PolicyItem {
     Port(Direction, PortMatch),
     /// What has no ports and belongs to what has: later fragments.
     Fragments(Direction, Protocol),
+    /// What rules about everybody and all ports allow.
+    Everything(Direction),
     /// A conjunction, by its key.
     Clause(Text),
 }
@@ -72,6 +77,8 @@ pub struct Policies {
     by_address: BTreeMap<IpAddr, Members<Text>>,
     by_prefix: BTreeMap<(Direction, IpNetwork), BTreeSet<ClauseRef>>,
     by_port: BTreeMap<(Direction, PortMatch), BTreeSet<ClauseRef>>,
+    /// Clauses about everybody and all ports.
+    open: BTreeMap<Direction, BTreeSet<ClauseRef>>,
     by_key: BTreeMap<Text, ClauseRef>,
     /// Interfaces of pods that policies select, by switch.
     policed_on: BTreeMap<Dpid, BTreeSet<InterfaceId>>,

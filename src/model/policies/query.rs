@@ -109,6 +109,14 @@ impl Model {
         found
     }
 
+    /// The clauses about everybody and all ports that a switch needs.
+    pub fn open_clauses(&self, dpid: Dpid, direction: Direction) -> Vec<&Clause> {
+        let found = self.policies.open.get(&direction).into_iter().flatten();
+        let mut found: Vec<&Clause> = found.filter_map(|at| self.clause_on(at, dpid)).collect();
+        found.sort_by(|one, other| one.key.cmp(&other.key));
+        found
+    }
+
     /// The clause kept under this key, if a switch needs it.
     pub fn clause(&self, dpid: Dpid, key: &str) -> Option<&Clause> {
         self.clause_on(self.policies.by_key.get(key)?, dpid)
@@ -128,6 +136,27 @@ impl Model {
     fn clause_on(&self, (id, at): &ClauseRef, dpid: Dpid) -> Option<&Clause> {
         let entry = self.policies.entries.get(id)?;
         entry.clauses.get(*at).filter(|_| self.policies.is_on(entry, dpid))
+    }
+
+    /// Clauses with their numbers, and the policies they are of.
+    pub fn numbered_clauses(&self) -> impl Iterator<Item = (&Text, &Clause, u32)> {
+        let all = self.policies.entries.iter();
+        all.flat_map(|(id, entry)| {
+            entry.clauses.iter().filter_map(move |clause| Some((id, clause, clause.id?)))
+        })
+    }
+
+    /// All interfaces that policies select, and where they are.
+    pub fn policed(&self) -> impl Iterator<Item = (Dpid, &InterfaceId)> {
+        self.policies.policed_on.iter().flat_map(|(dpid, all)| all.iter().map(move |id| (*dpid, id)))
+    }
+
+    /// The policies that select an interface's pod and say something of this direction.
+    pub fn policies_about(&self, id: &InterfaceId, direction: Direction) -> impl Iterator<Item = &Text> {
+        let says = move |id: &&Text| {
+            self.policies.entries.get(*id).is_some_and(|entry| entry.policy.rules(direction).is_some())
+        };
+        self.policies_selecting(id).filter(says)
     }
 
     /// Numbers of conjunctions, by the keys they are kept under.

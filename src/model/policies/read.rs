@@ -6,12 +6,13 @@ use std::sync::Arc;
 use ipnetwork::IpNetwork;
 
 use super::super::read::{entries, key_text};
+use super::RulePaths;
 use crate::datastore::Snapshot;
 use crate::policy::{
     Block, Direction, Expression, Labels, NamedPort, Operator, Peer, Policy, Ports, Protocol, Rule, Scope,
     Selector, label_key, label_value, port_name,
 };
-use crate::schema::{Fields, Key, Schema, SchemaId, Text, Value};
+use crate::schema::{DataPath, Fields, Key, Schema, SchemaId, Text, Value};
 
 /// `/k8s:k8s/network-policies/network-policy` as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +85,7 @@ pub struct PolicyNames {
     pub k8s: SchemaId,
     pub network_policies: SchemaId,
     pub network_policy: SchemaId,
+    name: SchemaId,
     namespace: SchemaId,
     established_flows: SchemaId,
     spec: SchemaId,
@@ -331,6 +333,7 @@ impl PolicyNames {
             k8s: id("/k8s:k8s"),
             network_policies: id("/k8s:k8s/network-policies"),
             network_policy: policy(""),
+            name: policy("/name"),
             namespace: policy("/coeus-policy:namespace"),
             established_flows: policy("/coeus-policy:established-flows"),
             spec: policy("/network-policy-spec"),
@@ -361,6 +364,28 @@ impl PolicyNames {
         let all = snapshot.config.input.container(self.k8s)?.container(self.network_policies)?;
         let fields = all.list(self.network_policy)?.get(&Key::text(uuid))?;
         Some(Arc::new(self.read_policy(fields)))
+    }
+
+    /// Where the rules of a policy are, and what it is called.
+    pub(super) fn rule_paths(&self, snapshot: &Snapshot, uuid: &Text) -> RulePaths {
+        let mut paths = RulePaths::default();
+        let all = snapshot.config.input.container(self.k8s);
+        let all = all.and_then(|k8s| k8s.container(self.network_policies));
+        let policy = all.and_then(|all| all.list(self.network_policy)?.get(&Key::text(uuid)));
+        let Some(policy) = policy else { return paths };
+        paths.name = policy.shared_text(self.name).cloned();
+        let at = DataPath::root().child(self.k8s).child(self.network_policies);
+        let at = at.entry(self.network_policy, Key::text(uuid)).child(self.spec);
+        let directions = [(Direction::Ingress, &self.ingress), (Direction::Egress, &self.egress)];
+        for (direction, names) in directions {
+            let rules = policy.container(self.spec).and_then(|spec| spec.list(names.rules));
+            let mut keys: Vec<&Key> = rules.into_iter().flatten().map(|(key, _)| key).collect();
+            keys.sort_by_key(|key| position(key));
+            for key in keys {
+                paths.push(direction, at.clone().entry(names.rules, key.clone()));
+            }
+        }
+        paths
     }
 
     fn read_policy(&self, fields: &Fields) -> PolicyRow {
@@ -447,10 +472,13 @@ fn protocol(value: Option<&Value>) -> Protocol {
 
 /// Entries of a list by position.
 fn listed(fields: &Fields, list: SchemaId) -> Vec<&Fields> {
-    let number = |key: &Key| key.values().first().and_then(Value::as_uint).unwrap_or_default();
     let mut entries: Vec<_> = fields.list(list).into_iter().flatten().collect();
-    entries.sort_by_key(|(key, _)| number(key));
+    entries.sort_by_key(|(key, _)| position(key));
     entries.into_iter().map(|(_, entry)| entry).collect()
+}
+
+fn position(key: &Key) -> u64 {
+    key.values().first().and_then(Value::as_uint).unwrap_or_default()
 }
 
 fn text(fields: &Fields, leaf: SchemaId) -> Text {

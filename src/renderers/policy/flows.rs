@@ -25,7 +25,8 @@ const RELATED: u16 = 90;
 const ANSWER: u16 = 80;
 const UNASKED: u16 = 70;
 const KEPT: u16 = 60;
-/// Of table 214 and 244: the node, and pods that are open; neither needs a rule.
+/// Of table 214 and 244: the node; and what is open, because no policy is about it, or by a rule that is about everything. These
+/// look at nothing but the pod, so that the other rules need not be looked at.
 const NODE: u16 = 40;
 const OPEN: u16 = 30;
 /// Parts of conjunctions, and conjunctions that hold.
@@ -34,8 +35,9 @@ const RULE: u16 = 20;
 const REMEMBERED: u16 = 20;
 const MIDST: u16 = 15;
 const NEW: u16 = 10;
-/// Of table 217 and 247: a connection that was allowed beats the pod's counter.
+/// Of table 215 and 245.
 const CUT: u16 = 20;
+/// Of table 217 and 247.
 const DENIED: u16 = 10;
 /// Neighbour discovery (RFC 4861 section 4): router and neighbour solicitations and advertisements, redirects.
 const NEIGHBOUR_MESSAGES: std::ops::RangeInclusive<u8> = 133..=137;
@@ -64,7 +66,7 @@ pub(super) fn of_switch<S: Side>(owner: &Owned) -> Vec<Flow> {
     }
     let answer = [ct_state(ct::REPLY, 0), ct_mark_bit(S::OTHER_BIT)];
     flows.push(state(ANSWER).matching(answer).then(S::pass()).owned_by(owner));
-    flows.push(state(UNASKED).matching([ct_state(ct::REPLY, 0)]).owned_by(owner));
+    flows.push(state(UNASKED).matching([ct_state(ct::REPLY, 0)]).goto(S::DENY).owned_by(owner));
     for version in [ipv4(), ipv6()] {
         let class = Flow::table(S::CLASS).priority(TRACKED).matching([version]);
         flows.push(class.goto(S::TRACK).owned_by(owner));
@@ -74,8 +76,9 @@ pub(super) fn of_switch<S: Side>(owner: &Owned) -> Vec<Flow> {
         flows.push(midst.matching([ct_state(ct::NEW, 0)]).then(S::pass()).owned_by(owner));
         let new = Flow::table(S::ACCEPT).priority(NEW).matching([version]);
         flows.push(new.then([remember_in_elan(S::OF_EGRESS, S::BIT, true)]).then(S::pass()).owned_by(owner));
-        let cut = Flow::table(S::DENY).priority(CUT).matching([version, ct_mark_bit(S::BIT)]);
-        flows.push(cut.then([remember_in_elan(S::OF_EGRESS, S::BIT, false)]).owned_by(owner));
+        let cut = Flow::table(S::CUT).priority(CUT).matching([version, ct_mark_bit(S::BIT)]);
+        let cut = cut.then([remember_in_elan(S::OF_EGRESS, S::BIT, false)]);
+        flows.push(cut.goto(S::DENY).owned_by(owner));
     }
     flows.push(
         Flow::table(S::ACCEPT).priority(REMEMBERED).matching(known(S::BIT)).then(S::pass()).owned_by(owner),
@@ -89,7 +92,7 @@ pub(super) fn node<S: Side>(lport: LportTag, address: IpAddr, owner: &Owned) -> 
     rule.goto(S::ACCEPT).owned_by(owner)
 }
 
-/// No policy is about this direction, or one allows everything.
+/// No policy is about this direction.
 pub(super) fn open<S: Side>(port: LportTag, owner: &Owned) -> Flow {
     Flow::table(S::RULES).priority(OPEN).matching([S::port(port)]).goto(S::ACCEPT).owned_by(owner)
 }
@@ -98,6 +101,24 @@ pub(super) fn open<S: Side>(port: LportTag, owner: &Owned) -> Flow {
 pub(super) fn target<S: Side>(port: LportTag, parts: &[Part], owner: &Owned) -> Flow {
     let flow = Flow::table(S::RULES).priority(RULE).matching([S::port(port)]);
     flow.then(parts.iter().map(|(id, part, of)| conjunction(*id, *part, *of))).owned_by(owner)
+}
+
+/// A pod as the target of rules about everything.
+pub(super) fn opened<S: Side>(port: LportTag, parts: &[Part], owner: &Owned) -> Flow {
+    let flow = Flow::table(S::RULES).priority(OPEN).matching([S::port(port)]);
+    flow.then(parts.iter().map(|(id, part, of)| conjunction(*id, *part, *of))).owned_by(owner)
+}
+
+/// Everything, as what rules about everything allow: they are conjunctions too, so that each has its own counter.
+pub(super) fn everything<S: Side>(parts: &[Part], owner: &Owned) -> Vec<Flow> {
+    if parts.is_empty() {
+        return Vec::new();
+    }
+    let flow = |version| {
+        let flow = Flow::table(S::RULES).priority(OPEN).matching([version]);
+        flow.then(parts.iter().map(|(id, part, of)| conjunction(*id, *part, *of))).owned_by(owner)
+    };
+    [ipv4(), ipv6()].map(flow).into()
 }
 
 /// Addresses as the peers of rules.
@@ -133,9 +154,10 @@ pub(super) fn fragments<S: Side>(protocol: Protocol, parts: &[Part], owner: &Own
     [ipv4(), ipv6()].map(flow).into()
 }
 
-/// All parts of a rule's conjunction are there.
-pub(super) fn holds<S: Side>(id: u32, owner: &Owned) -> Flow {
-    Flow::table(S::RULES).priority(RULE).matching([conjunction_holds(id)]).goto(S::ACCEPT).owned_by(owner)
+/// All parts of a rule's conjunction are there; its counter is the rule's.
+pub(super) fn holds<S: Side>(id: u32, is_open: bool, owner: &Owned) -> Flow {
+    let flow = Flow::table(S::RULES).priority(if is_open { OPEN } else { RULE });
+    flow.matching([conjunction_holds(id)]).counted().goto(S::ACCEPT).owned_by(owner)
 }
 
 /// A connection that was allowed goes on, whatever policies say now.
@@ -146,5 +168,5 @@ pub(super) fn keep<S: Side>(port: LportTag, owner: &Owned) -> Flow {
 
 /// What no rule allows; its counter is the pod's.
 pub(super) fn deny<S: Side>(port: LportTag, owner: &Owned) -> Flow {
-    Flow::table(S::DENY).priority(DENIED).matching([S::port(port)]).owned_by(owner)
+    Flow::table(S::DENY).priority(DENIED).matching([S::port(port)]).counted().owned_by(owner)
 }

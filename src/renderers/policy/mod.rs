@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! 17 ─► 211 outside of policy? ─► 212 ct ─► 213 an answer to what was allowed? ─► 214 rules ─► 216 remember ─► 17
-//!        └ 17                                └ 17                                  └ 217 deny
-//! 220 ─► 241 ─► 242 ─► 243 ─► 244 ─► 246 ─► 220, and 247
+//!        └ 17                                └ 17, or 217                          └ 215 forget ─► 217 deny
+//! 220 ─► 241 ─► 242 ─► 243 ─► 244 ─► 246 ─► 220, and 245 ─► 247
 //! ```
 //! A rule of M peers and N ports on T pods is a conjunction: M + N + T flows, each shared with other rules that name the same. A
 //! connection is judged with each packet that goes the way it began; only answers rest on what is remembered, one bit
@@ -76,17 +76,24 @@ impl Renderer for Policies {
                 };
                 flows.into_iter().for_each(|flow| out.flow(*dpid, flow));
             }
-            PolicyItem::Clause(key) => {
-                let Some(clause) = model.clause(*dpid, key).filter(|clause| clause.dimensions() > 1) else {
-                    return;
+            PolicyItem::Everything(direction) => {
+                let parts = open_parts(&model.open_clauses(*dpid, *direction), 1);
+                let owner = Owner::new("everything");
+                let flows = match direction {
+                    Direction::Egress => flows::everything::<From>(&parts, &owner),
+                    Direction::Ingress => flows::everything::<To>(&parts, &owner),
                 };
+                flows.into_iter().for_each(|flow| out.flow(*dpid, flow));
+            }
+            PolicyItem::Clause(key) => {
+                let Some(clause) = model.clause(*dpid, key) else { return };
                 let Some(id) = clause.id else { return };
-                let owner = Owner::new(key);
+                let (owner, is_open) = (Owner::new(key), clause.is_open());
                 out.flow(
                     *dpid,
                     match clause.direction {
-                        Direction::Egress => flows::holds::<From>(id, &owner),
-                        Direction::Ingress => flows::holds::<To>(id, &owner),
+                        Direction::Egress => flows::holds::<From>(id, is_open, &owner),
+                        Direction::Ingress => flows::holds::<To>(id, is_open, &owner),
                     },
                 );
             }
@@ -98,8 +105,17 @@ impl Renderer for Policies {
 type Part = (u32, u8, u8);
 
 fn parts(clauses: &[&Clause], part: impl Fn(&Clause) -> u8) -> Vec<Part> {
-    let several = clauses.iter().filter(|clause| clause.dimensions() > 1);
+    let several = clauses.iter().filter(|clause| !clause.is_open());
     several.filter_map(|clause| Some((clause.id?, part(clause), clause.dimensions()))).collect()
+}
+
+/// The same of rules about everything: their parts are the target, and everything.
+fn open_parts(clauses: &[&Clause], part: u8) -> Vec<Part> {
+    clauses
+        .iter()
+        .filter(|clause| clause.is_open())
+        .filter_map(|clause| Some((clause.id?, part, 2)))
+        .collect()
 }
 
 /// What all pods under policies share.
@@ -128,9 +144,11 @@ fn target<S: Side>(dpid: Dpid, id: &InterfaceId, model: &Model, out: &mut Render
     }
     let owner = Owner::new(&identity.name);
     let stance = model.stance(id, S::DIRECTION);
-    let is_open = stance.clauses.iter().any(|clause| clause.dimensions() == 1 && clause.id.is_some());
-    if is_open || !stance.is_isolated {
+    let open = open_parts(&stance.clauses, 0);
+    if !stance.is_isolated {
         out.flow(dpid, flows::open::<S>(lport, &owner));
+    } else if !open.is_empty() {
+        out.flow(dpid, flows::opened::<S>(lport, &open, &owner));
     }
     let parts = parts(&stance.clauses, |_| 0);
     if !parts.is_empty() {

@@ -9,9 +9,10 @@ use crate::net::LportTag;
 use crate::pipeline::actions::{load_egress_service, resubmit};
 use crate::pipeline::matches::{egress_lport, ip_host, ip_prefix, ip_src_prefix, lport};
 use crate::pipeline::{
-    Action, EGRESS_DISPATCHER, LPORT_DISPATCHER, POLICY_FROM_ACCEPT, POLICY_FROM_CLASS, POLICY_FROM_DENY,
-    POLICY_FROM_RULES, POLICY_FROM_STATE, POLICY_FROM_TRACK, POLICY_TO_ACCEPT, POLICY_TO_CLASS,
-    POLICY_TO_DENY, POLICY_TO_RULES, POLICY_TO_STATE, POLICY_TO_TRACK, Table, owners,
+    Action, EGRESS_DISPATCHER, LPORT_DISPATCHER, POLICY_FROM_ACCEPT, POLICY_FROM_CLASS, POLICY_FROM_CUT,
+    POLICY_FROM_DENY, POLICY_FROM_RULES, POLICY_FROM_STATE, POLICY_FROM_TRACK, POLICY_TO_ACCEPT,
+    POLICY_TO_CLASS, POLICY_TO_CUT, POLICY_TO_DENY, POLICY_TO_RULES, POLICY_TO_STATE, POLICY_TO_TRACK, Table,
+    owners,
 };
 use crate::policy::Direction;
 
@@ -33,6 +34,7 @@ pub(super) trait Side {
     const TRACK: Of;
     const STATE: Of;
     const RULES: Of;
+    const CUT: Of;
     const ACCEPT: Of;
     const DENY: Of;
 
@@ -64,6 +66,7 @@ impl Side for From {
     const TRACK: Of = POLICY_FROM_TRACK;
     const STATE: Of = POLICY_FROM_STATE;
     const RULES: Of = POLICY_FROM_RULES;
+    const CUT: Of = POLICY_FROM_CUT;
     const ACCEPT: Of = POLICY_FROM_ACCEPT;
     const DENY: Of = POLICY_FROM_DENY;
 
@@ -93,6 +96,7 @@ impl Side for To {
     const TRACK: Of = POLICY_TO_TRACK;
     const STATE: Of = POLICY_TO_STATE;
     const RULES: Of = POLICY_TO_RULES;
+    const CUT: Of = POLICY_TO_CUT;
     const ACCEPT: Of = POLICY_TO_ACCEPT;
     const DENY: Of = POLICY_TO_DENY;
 

@@ -25,9 +25,9 @@ const OUTSIDE: &str = "net";
 /// Floating addresses.
 const FLOATING: [[u8; 4]; 4] = [[203, 0, 113, 10], [203, 0, 113, 15], [203, 0, 113, 20], [203, 0, 113, 25]];
 /// Tables around connection tracking: what state a packet comes back with no trace knows. Packets prove them (csit).
-const TRACKING: [u8; 25] = [
-    26, 29, 30, 31, 32, 33, 34, 35, 37, 38, 44, 46, 47, 211, 212, 213, 214, 216, 217, 241, 242, 243, 244,
-    246, 247,
+const TRACKING: [u8; 27] = [
+    26, 29, 30, 31, 32, 33, 34, 35, 37, 38, 44, 46, 47, 211, 212, 213, 214, 215, 216, 217, 241, 242, 243,
+    244, 245, 246, 247,
 ];
 
 /// What a packet has behind its IP header.

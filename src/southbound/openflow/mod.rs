@@ -1,7 +1,7 @@
 //! OpenFlow sessions: switches dial in, say who they are, and are handed to whoever programs them.
 //!
-//! Two ways lead from a switch: replies and errors to its programmer (the reader waits when that is slow), and punted packets to
-//! their consumer (dropped and counted when that is slow), so that a storm of punts never delays programming.
+//! Two ways lead from a switch: replies and errors to its programmer (the reader waits when that is slow), and what nobody asked for, punted
+//! packets and the ends of flows, to its consumers (dropped and counted when they are slow), so that a storm of it never delays programming.
 
 mod outbox;
 mod questions;
@@ -69,6 +69,22 @@ pub enum Incoming {
 pub struct PacketIn {
     pub dpid: Dpid,
     pub packet: openflow_rs::PacketIn,
+}
+
+/// A flow that a switch has no more, and what it counted.
+#[derive(Debug, Clone)]
+pub struct FlowEnded {
+    pub dpid: Dpid,
+    pub flow: openflow_rs::FlowRemoved,
+}
+
+/// Where sessions send what nobody asked for. What does not fit is dropped and counted.
+#[derive(Debug, Clone)]
+pub struct Unasked {
+    /// Punted packets.
+    pub packets: mpsc::Sender<PacketIn>,
+    /// Flows that said they would tell when they end.
+    pub ended: mpsc::Sender<FlowEnded>,
 }
 
 /// The session is over.

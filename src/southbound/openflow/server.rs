@@ -4,14 +4,14 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
-use super::{Connected, PacketIn, Settings, session};
+use super::{Connected, Settings, Unasked, session};
 
 /// Accepts switches until `shutdown` is done.
 pub async fn serve(
     listener: TcpListener,
     settings: Settings,
     connected: mpsc::Sender<Connected>,
-    packet_ins: mpsc::Sender<PacketIn>,
+    unasked: Unasked,
     shutdown: impl Future<Output = ()>,
 ) {
     let mut sessions = tokio::task::JoinSet::new();
@@ -22,10 +22,10 @@ pub async fn serve(
             Some(_) = sessions.join_next() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
-                    let (connected, packet_ins) = (connected.clone(), packet_ins.clone());
+                    let (connected, unasked) = (connected.clone(), unasked.clone());
                     sessions.spawn(async move {
                         let _ = stream.set_nodelay(true);
-                        match session::run(stream, peer, settings, connected, packet_ins).await {
+                        match session::run(stream, peer, settings, connected, unasked).await {
                             Ok(reason) => info!(%peer, reason, "openflow session ended"),
                             Err(error) => warn!(%peer, %error, "openflow session ended"),
                         }

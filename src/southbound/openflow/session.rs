@@ -14,7 +14,7 @@ use tracing::debug;
 
 use super::outbox::{self, outbox};
 use super::questions::Questions;
-use super::{Connected, Heard, Incoming, PacketIn, SessionHandle, Settings};
+use super::{Connected, FlowEnded, Heard, Incoming, PacketIn, SessionHandle, Settings, Unasked};
 use crate::net::Dpid;
 
 /// Replies that wait for the programmer.
@@ -57,7 +57,7 @@ pub async fn run(
     peer: SocketAddr,
     settings: Settings,
     connected: mpsc::Sender<Connected>,
-    packet_ins: mpsc::Sender<PacketIn>,
+    unasked: Unasked,
 ) -> Result<String, SessionError> {
     let (read, mut write) = stream.into_split();
     let mut reader = Reader { read, buffer: BytesMut::with_capacity(64 << 10) };
@@ -77,7 +77,7 @@ pub async fn run(
         .map_err(|_| SessionError::Stopped)?;
     drop(connected);
     let writer = tokio::spawn(waiting.run());
-    let ways = Ways { out, last, replies, questions, packet_ins };
+    let ways = Ways { out, last, replies, questions, unasked };
     let ended = listen(&mut reader, dpid, settings, &ways).await;
     writer.abort();
     let reason = match &ended {
@@ -164,7 +164,7 @@ struct Ways {
     last: Arc<Heard>,
     replies: mpsc::Sender<Incoming>,
     questions: Arc<Questions>,
-    packet_ins: mpsc::Sender<PacketIn>,
+    unasked: Unasked,
 }
 
 async fn listen(
@@ -173,7 +173,7 @@ async fn listen(
     settings: Settings,
     ways: &Ways,
 ) -> Result<String, SessionError> {
-    let Ways { out, last, replies, questions, packet_ins } = ways;
+    let Ways { out, last, replies, questions, unasked } = ways;
     let mut heard = Instant::now();
     let mut dropped: u64 = 0;
     loop {
@@ -204,11 +204,16 @@ async fn listen(
             }
             Message::EchoReply(_) => {}
             Message::PacketIn(packet) | Message::PacketIn2(packet) => {
-                if packet_ins.try_send(PacketIn { dpid, packet }).is_err() {
+                if unasked.packets.try_send(PacketIn { dpid, packet }).is_err() {
                     dropped += 1;
                     if dropped.is_power_of_two() {
                         debug!(%dpid, dropped, "punted packets are dropped, their consumer is behind");
                     }
+                }
+            }
+            Message::FlowRemoved(flow) => {
+                if unasked.ended.try_send(FlowEnded { dpid, flow }).is_err() {
+                    debug!(%dpid, "what a flow counted is dropped, its consumer is behind");
                 }
             }
             message => {
