@@ -165,12 +165,27 @@ impl Field {
         header(row.nxm.or(row.oxm).unwrap_or((0, 0)), self.bytes())
     }
 
+    /// The same with the experimenter behind the header, where there is one.
+    pub(crate) fn from_headers(raw: u32, experimenter: Option<u32>) -> Option<Field> {
+        match experimenter {
+            None => Field::from_header(raw),
+            Some(ONF) if raw >> 9 & 0x7f == ONF_TCP_FLAGS => Some(Field::TcpFlags),
+            Some(_) => None,
+        }
+    }
+
     /// The field of a header, whatever its mask bit and length say.
     pub(crate) fn from_header(raw: u32) -> Option<Field> {
         let code = ((raw >> 16) as u16, (raw >> 9 & 0x7f) as u8);
         ROWS.iter().find(|row| row.oxm == Some(code) || row.nxm == Some(code)).map(|row| row.field)
     }
 }
+
+/// OXM class whose fields say behind the header whose they are (OpenFlow 1.3.5 section 7.2.3.2).
+pub(crate) const EXPERIMENTER: u32 = 0xffff;
+/// The Open Networking Foundation, whose extension of OpenFlow 1.3 (EXT-109) Open vSwitch reports TCP flags by, whatever they were said by.
+const ONF: u32 = 0x4f4e_4600;
+const ONF_TCP_FLAGS: u32 = 42;
 
 fn header((class, number): Code, bytes: usize) -> u32 {
     u32::from(class) << 16 | u32::from(number) << 9 | bytes as u32

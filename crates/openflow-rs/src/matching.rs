@@ -1,5 +1,6 @@
 use bytes::{BufMut, BytesMut};
 
+use crate::field::EXPERIMENTER;
 use crate::wire::{Reader, pad8, put_number};
 use crate::{DecodeError, Field};
 
@@ -52,8 +53,10 @@ impl MatchField {
         let header = input.u32()?;
         let length = (header & 0xff) as usize;
         let mut body = input.sub(length)?;
-        let Some(field) = Field::from_header(header) else { return Ok(None) };
+        let experimenter = if header >> 16 == EXPERIMENTER { body.u32().ok() } else { None };
+        let Some(field) = Field::from_headers(header, experimenter) else { return Ok(None) };
         let has_mask = header & 0x100 != 0;
+        let length = length - experimenter.map_or(0, |_| 4);
         if length != field.bytes() * if has_mask { 2 } else { 1 } {
             return Err(start.error("a match field has the wrong length"));
         }
@@ -140,4 +143,26 @@ pub(crate) fn encode_raw(fields: &[u8], out: &mut BytesMut) {
     out.put_u16((4 + fields.len()) as u16);
     out.put_slice(fields);
     pad8(out, start);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes by which Open vSwitch 3.1 reports `ct_state=+new+trk,tcp,tcp_flags=-syn` over OpenFlow 1.3.
+    #[test]
+    fn tcp_flags_are_read_as_open_vswitch_reports_them() {
+        let reported = [
+            0x80, 0x00, 0x0a, 0x02, 0x08, 0x00, 0x80, 0x00, 0x14, 0x01, 0x06, 0xff, 0xff, 0x55, 0x08, 0x4f,
+            0x4e, 0x46, 0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x01, 0xd3, 0x08, 0x00, 0x00, 0x00, 0x21, 0x00,
+            0x00, 0x00, 0x21,
+        ];
+        let read = Match::decode_fields(&reported).unwrap();
+        assert_eq!(read.get(Field::TcpFlags), Some(&MatchField::masked(Field::TcpFlags, 0_u8, 2_u8)));
+        assert_eq!(read.fields.len(), 4);
+        // What others say of theirs is skipped.
+        let other = [0xff, 0xff, 0x54, 0x06, 0, 0, 0, 1, 0, 2, 0x80, 0x00, 0x14, 0x01, 0x06];
+        let read = Match::decode_fields(&other).unwrap();
+        assert_eq!((read.fields.len(), read.get(Field::TcpFlags)), (1, None));
+    }
 }
