@@ -166,6 +166,14 @@ impl Task {
         Ok(())
     }
 
+    /// Has the switch forget connections once the datapath has noticed what was sent before, not at once: what is allowed would have to begin
+    /// anew, and what is not may come after.
+    pub(super) fn forget_later(&mut self, flushes: impl IntoIterator<Item = CtFlush>) {
+        let now = Instant::now();
+        let flushes = flushes.into_iter();
+        self.again.extend(flushes.flat_map(|flush| AGAIN.iter().map(move |pause| (now + *pause, flush))));
+    }
+
     /// Forgets once more what it is time for, unless it has come back.
     pub(super) async fn forget_again(&mut self) -> Result<(), End> {
         let now = Instant::now();

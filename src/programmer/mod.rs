@@ -7,6 +7,7 @@ mod actor;
 mod delivery;
 mod diff;
 mod forget;
+mod policed;
 mod report;
 mod send;
 mod task;

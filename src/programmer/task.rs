@@ -13,9 +13,10 @@ use tracing::{info, warn};
 use super::actor::{Inner, Slot, locked};
 use super::diff::{ItemId, plan, plan_delta};
 use super::forget;
+use super::policed;
 use super::report::{Failure, Status};
 use super::warm;
-use crate::pipeline::{Delta, FlowChange, FlowKey, PSNAT};
+use crate::pipeline::{ANTISPOOF_ADDRESS, Delta, FlowChange, FlowKey, PSNAT};
 use crate::southbound::openflow::{Connected, Incoming, SessionClosed, SessionHandle};
 
 /// Pause before refused items are sent again; it doubles up to [`RETRY_AT_MOST`] while nothing gets better.
@@ -189,6 +190,14 @@ impl Task {
         self.deliver(items).await?;
         let getting_out = forget::sources(delta.flows.iter().filter_map(FlowChange::put).map(AsRef::as_ref));
         self.forget(forgotten, &getting_out).await?;
+        let ports = policed::newly_policed(delta.flows.iter().filter_map(FlowChange::put).map(AsRef::as_ref));
+        if !ports.is_empty() {
+            let held: Vec<_> = {
+                let desired = locked(&self.slot.desired);
+                desired.tables.flows().filter(|flow| flow.table == ANTISPOOF_ADDRESS.id()).collect()
+            };
+            self.forget_later(policed::flushes(held.iter().map(AsRef::as_ref), &ports));
+        }
         if let Some(since) = since {
             self.inner.timings.confirmed(since.elapsed());
         }

@@ -26,7 +26,7 @@ pub struct CtFlush {
     pub protocol: u8,
     /// Who sent the first packet, before any translation; `None`: anybody.
     pub source: Option<IpAddr>,
-    /// Where the first packet went, before any translation, an address of zeros being any; `None`: anywhere.
+    /// Where the first packet went, before any translation, an address of zeros and a port of 0 being any; `None`: anywhere.
     pub destination: Option<(IpAddr, u16)>,
     /// Who answers; `None`: anybody.
     pub answered_by: Option<(IpAddr, u16)>,
@@ -46,7 +46,9 @@ impl CtFlush {
                     if !address.is_unspecified() {
                         put_address(DESTINATION, address, out);
                     }
-                    put_number(DESTINATION_PORT, port, out);
+                    if port != 0 {
+                        put_number(DESTINATION_PORT, port, out);
+                    }
                 }
             });
         }
