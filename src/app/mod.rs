@@ -34,6 +34,7 @@ use crate::northbound::http::tls;
 use crate::northbound::metrics::Metrics;
 use crate::northbound::restconf::{self, App};
 use crate::northbound::rpcs;
+use crate::observe::drops::{self, DropLog};
 use crate::observe::policies;
 use crate::observe::statistics::Statistics;
 use crate::programmer::{Programmers, forgotten, is_known, object_edits};
@@ -181,7 +182,17 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     let (ra_punts, solicitations) = mpsc::channel(PUNTS);
     let (outside_punts, outside) = mpsc::channel(PUNTS);
     let (refused_punts, refused) = mpsc::channel(PUNTS);
-    tasks.push(tokio::spawn(punts::share(all_punts, dhcp_punts, ra_punts, outside_punts, refused_punts)));
+    let (stopped_punts, stopped_packets) = mpsc::channel(PUNTS);
+    tasks.push(tokio::spawn(punts::share(
+        all_punts,
+        dhcp_punts,
+        ra_punts,
+        outside_punts,
+        refused_punts,
+        stopped_punts,
+    )));
+    let drop_log = DropLog::new(programmers.clone());
+    tasks.push(tokio::spawn(drops::run(stopped_packets, datastore.clone(), drop_log.clone())));
     tasks.push(tokio::spawn(refusal::run(refused, programmers.clone())));
     tasks.push(tokio::spawn(dhcp::run(requests, datastore.clone(), programmers.clone())));
     tasks.push(tokio::spawn(ra::run(solicitations, datastore.clone(), programmers.clone())));
@@ -217,7 +228,10 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         audit: Arc::new(audit),
         ..App::new(datastore.clone(), first.accounts)
     };
-    let metrics = Metrics::new(&datastore, |registry| programmers.timings().register(registry));
+    let metrics = Metrics::new(&datastore, |registry| {
+        programmers.timings().register(registry);
+        drop_log.register(registry);
+    });
     app.resources.push(Arc::new(metrics.clone()));
     app.answered = Some(Arc::new(move |path, method, status, took| {
         metrics.answered(path, method, status, took);
@@ -227,10 +241,14 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         policies::counting(datastore.clone(), programmers.clone(), all_ended, settings.statistics);
     tasks.push(tokio::spawn(counting.run()));
     app.live = Some(Arc::new(move |snapshot, path| {
-        let (statistics, counts) = (statistics.clone(), counts.clone());
+        let (statistics, counts, drop_log) = (statistics.clone(), counts.clone(), drop_log.clone());
         Box::pin(async move {
-            match statistics.fill(snapshot.clone(), &path).await {
-                None => counts.fill(snapshot, &path).await,
+            // What a path asks for is of one of them.
+            if let Some(filled) = statistics.fill(snapshot.clone(), &path).await {
+                return Some(filled);
+            }
+            match counts.fill(snapshot.clone(), &path).await {
+                None => drop_log.fill(snapshot, &path).await,
                 filled => filled,
             }
         })

@@ -3,6 +3,7 @@
 use tokio::sync::mpsc;
 use tracing::debug;
 
+use crate::observe::drops;
 use crate::southbound::openflow::PacketIn;
 use crate::{neighbours, ra, refusal};
 
@@ -14,12 +15,14 @@ pub async fn share(
     solicitations: mpsc::Sender<PacketIn>,
     outside: mpsc::Sender<PacketIn>,
     refused: mpsc::Sender<PacketIn>,
+    stopped: mpsc::Sender<PacketIn>,
 ) {
     while let Some(packet) = punts.recv().await {
         let consumer = match &*packet.packet.userdata {
             ra::USERDATA => &solicitations,
             neighbours::USERDATA => &outside,
             refusal::USERDATA => &refused,
+            drops::USERDATA => &stopped,
             _ => &dhcp,
         };
         if let Err(mpsc::error::TrySendError::Full(packet)) = consumer.try_send(packet) {

@@ -1,5 +1,6 @@
 //! Logging, and the counters of switches and policies. One line an event, values as fields (`path`, `revision`, `switch`, `took_us` …).
 
+pub mod drops;
 pub mod policies;
 pub mod statistics;
 

@@ -9,13 +9,9 @@ use openflow_rs::flow::{RawFlow, SEND_FLOW_REMOVED};
 use openflow_rs::{Action, FlowMod, Instruction, Match, MatchField, instruction, ports};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::owner::{Feature, Owner, OwnerName, owners};
+use super::owner::{COUNTED, Feature, Owner, OwnerName, owners};
 use super::tables::{ROWS, Row, Table, row_named};
 use super::{Metadata, actions};
-
-/// Bit of a cookie: somebody adds up what the flow counted. Its switch is asked for such flows by it, and says what they counted
-/// when they end.
-pub const COUNTED: u64 = 1 << 31;
 
 /// A flow of one switch, encoded once in the form in which the switch will report it.
 #[derive(Clone)]
@@ -326,6 +322,7 @@ impl fmt::Display for Flow {
         let (conditions, instructions) = self.parts();
         let mut flow = FlowMod::add(self.table, self.priority, conditions);
         flow.cookie = self.cookie;
+        flow.flags = self.raw().flags;
         flow.instructions = instructions;
         flow.fmt(f)
     }

@@ -365,6 +365,7 @@ pub mod ct {
     pub const RELATED: u32 = super::RELATED;
     pub const REPLY: u32 = 8;
     pub const INVALID: u32 = 0x10;
+    pub const TRACKED: u32 = super::TRACKED;
 }
 
 /// A bit of its connection's mark is set.

@@ -69,9 +69,13 @@ pub struct OwnerName {
 /// Top byte of every cookie of ours. A flow without it is somebody else's.
 pub const COOKIE_MARK: u64 = 0xc0;
 
+/// Bit of a cookie of ours: somebody adds up what the flow counts. Its switch is asked for such flows by it, and says what they counted
+/// when they end.
+pub const COUNTED: u64 = 1 << 56;
+
 /// Whether a flow with this cookie is ours.
 pub fn is_ours(cookie: u64) -> bool {
-    cookie >> 56 == COOKIE_MARK
+    (cookie & !COUNTED) >> 56 == COOKIE_MARK
 }
 
 impl<F: Feature> Owner<F> {
@@ -141,5 +145,29 @@ impl OwnerName {
 impl fmt::Display for OwnerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.feature(), self.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openflow_rs::flow::SEND_FLOW_REMOVED;
+
+    use super::*;
+    use crate::pipeline::{Flow, POLICY_TO_DENY};
+
+    /// The mark of what is counted is no part of any number, and such a flow says what it counted when it ends.
+    #[test]
+    fn flows_that_are_counted_are_ours_and_say_when_they_end() {
+        let owner = Owner::<owners::Policy>::new("p");
+        let flow = |counted: bool| {
+            let flow = Flow::table(POLICY_TO_DENY).priority(10).tagged(0xcb00_7107);
+            if counted { flow.counted() } else { flow }.owned_by(&owner)
+        };
+        let (plain, counted) = (flow(false), flow(true));
+        assert_eq!(counted.cookie, plain.cookie | COUNTED);
+        assert!(plain.cookie & COUNTED == 0 && is_ours(plain.cookie) && is_ours(counted.cookie));
+        assert!(!is_ours(0) && !is_ours(COUNTED));
+        assert_eq!((plain.raw().flags, counted.raw().flags), (0, SEND_FLOW_REMOVED));
+        assert!(counted.to_string().contains("send_flow_rem priority=10"), "{counted}");
     }
 }

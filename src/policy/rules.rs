@@ -24,6 +24,8 @@ pub struct Policy {
     pub egress: Option<Vec<Rule>>,
     /// Connections that were allowed go on.
     pub keeps_established: bool,
+    /// What it stops is logged.
+    pub logs_drops: bool,
 }
 
 /// Peers and ports that are allowed, each of the one with each of the other.
@@ -70,6 +72,7 @@ impl Policy {
             ingress: Some(vec![Rule { peers: vec![own], ports: Vec::new() }]),
             egress: None,
             keeps_established: false,
+            logs_drops: false,
         }
     }
 }

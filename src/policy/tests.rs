@@ -47,7 +47,14 @@ fn block(cidr: &str, except: &[&str]) -> Block {
 }
 
 fn policy(pods: &str, ingress: Option<Vec<Rule>>, egress: Option<Vec<Rule>>) -> Policy {
-    Policy { namespace: "blue".into(), pods: selector(pods), ingress, egress, keeps_established: false }
+    Policy {
+        namespace: "blue".into(),
+        pods: selector(pods),
+        ingress,
+        egress,
+        keeps_established: false,
+        logs_drops: false,
+    }
 }
 
 fn rule(peers: &[Peer], ports: &[Ports]) -> Rule {

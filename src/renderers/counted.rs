@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use openflow_rs::{Field, Match};
 
 use super::Engine;
-use crate::datastore::Snapshot;
-use crate::model::RulePaths;
 use crate::net::{Dpid, LportTag};
 use crate::pipeline::{POLICY_FROM_DENY, POLICY_FROM_RULES, POLICY_TO_DENY, POLICY_TO_RULES};
 use crate::policy::Direction;
@@ -46,8 +44,6 @@ pub struct CountedPort {
 pub struct Counted {
     pub rules: Vec<CountedRule>,
     pub ports: Vec<CountedPort>,
-    /// Ids of policies, and where their rules are configured.
-    pub policies: BTreeMap<Text, RulePaths>,
     pub switches: BTreeSet<Dpid>,
 }
 
@@ -83,8 +79,16 @@ impl CountedPort {
 }
 
 impl Engine {
-    /// What is counted, by the newest commit, and where that is configured.
-    pub fn counted(&self, snapshot: &Snapshot) -> Counted {
+    /// Ids of the policies that select the pod of an interface and are about this direction.
+    pub fn policies_about(&self, interface: &str, direction: Direction) -> Vec<Text> {
+        let model = self.model();
+        let interface = model.interface_named(interface);
+        let ids = interface.into_iter().flat_map(|interface| model.policies_about(&interface.id, direction));
+        ids.cloned().collect()
+    }
+
+    /// What is counted, by the newest commit.
+    pub fn counted(&self) -> Counted {
         let model = self.model();
         let mut rules: BTreeMap<(&Text, Direction, usize), Vec<u32>> = BTreeMap::new();
         for (policy, clause, id) in model.numbered_clauses() {
@@ -112,8 +116,6 @@ impl Engine {
             });
         }
         counted.ports.sort_by(|one, other| one.interface.cmp(&other.interface));
-        let ids = model.policies().map(|(id, _)| id.clone());
-        counted.policies = ids.map(|id| (id.clone(), self.reader().rule_paths(snapshot, &id))).collect();
         counted
     }
 }

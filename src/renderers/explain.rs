@@ -15,7 +15,7 @@ use super::recipes::FLOATING;
 use super::rendered::{Item, Output, flows_of};
 use crate::model::{Address, Interface, InterfaceId, Model, PolicyItem, ServiceSubject};
 use crate::net::Dpid;
-use crate::pipeline::{Flow, OwnerName, Sheaf};
+use crate::pipeline::{COUNTED, Flow, OwnerName, Sheaf};
 use crate::schema::{DataPath, Text};
 
 /// What a flow is looked for by; what is given has to hold.
@@ -39,7 +39,7 @@ pub struct Explained {
 impl FlowQuery {
     /// Whether a flow of this sheaf may be meant. A cookie names its owner.
     fn may_be_in(&self, sheaf: &Sheaf) -> bool {
-        self.cookie.is_none_or(|cookie| sheaf.may_hold(cookie))
+        self.cookie.is_none_or(|cookie| sheaf.may_hold(cookie & !COUNTED))
             && self.dpid.as_ref().is_none_or(|dpid| sheaf.switches().iter().any(|on| *dpid == on.to_string()))
     }
 

@@ -29,6 +29,7 @@ pub struct AclRow {
 pub struct AclNames {
     pub access_lists: SchemaId,
     pub acl: SchemaId,
+    log_drops: SchemaId,
     pub(super) entries: SchemaId,
     pub(super) ace: SchemaId,
     matches: SchemaId,
@@ -68,6 +69,7 @@ pub(super) fn empty_acl(space: &Text) -> Policy {
         ingress: Some(Vec::new()),
         egress: Some(Vec::new()),
         keeps_established: false,
+        logs_drops: false,
     }
 }
 
@@ -93,6 +95,7 @@ impl AclNames {
         AclNames {
             access_lists: id("/ietf-access-control-list:access-lists"),
             acl: id("/ietf-access-control-list:access-lists/acl"),
+            log_drops: id("/ietf-access-control-list:access-lists/acl/coeus-policy:log-drops"),
             entries: id("/ietf-access-control-list:access-lists/acl/access-list-entries"),
             ace: ace(""),
             matches: ace("/matches"),
@@ -139,6 +142,8 @@ impl AclNames {
         let of_name = || all.iter().filter(|(key, _)| AclNames::name_of(key).as_ref() == Some(name));
         let key = of_name().map(|(key, _)| key.clone()).next()?;
         let (mut policy, mut faults) = (empty_acl(&acl_space(name)), Faults::default());
+        policy.logs_drops =
+            of_name().any(|(_, fields)| fields.leaf(self.log_drops) == Some(&Value::Bool(true)));
         let lists = of_name().filter_map(|(_, fields)| fields.container(self.entries));
         for (rule_name, ace) in lists.flat_map(|list| entries(list, self.ace)) {
             faults.context = format!("rule {rule_name}: ");

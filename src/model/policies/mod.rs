@@ -263,7 +263,12 @@ impl Model {
             pods.extend(interfaces.map(|id| id.pod.clone()).chain(work.touched.pods.iter().cloned()));
         }
         let relabelled = namespaces.iter().filter_map(|name| self.policies.pods_in.get(name));
-        pods.extend(relabelled.flatten().cloned());
+        let relabelled: Vec<Text> = relabelled.flatten().cloned().collect();
+        // Whether their drops are logged is the namespace's to say.
+        let places = relabelled.iter().filter_map(|pod| self.policies.known.get(pod));
+        let places = places.flat_map(|known| &known.places);
+        work.touched.policies.extend(places.map(|(id, dpid, _)| (*dpid, PolicyItem::Target(id.clone()))));
+        pods.extend(relabelled);
         let mut renamed = BTreeSet::new();
         for pod in pods {
             self.settle_policies_of(&pod, work, &mut renamed);

@@ -16,6 +16,11 @@ pub struct RulePaths {
 }
 
 impl RulePaths {
+    /// Of a policy without rules.
+    pub fn named(name: Text) -> RulePaths {
+        RulePaths { name: Some(name), ..RulePaths::default() }
+    }
+
     /// Of a rule by its number, which is counted from 1.
     pub fn get(&self, direction: Direction, number: usize) -> Option<&DataPath> {
         let of_direction = match direction {
@@ -25,7 +30,8 @@ impl RulePaths {
         of_direction.get(number.checked_sub(1)?)
     }
 
-    pub(super) fn push(&mut self, direction: Direction, path: DataPath) {
+    /// Adds the next rule of a direction.
+    pub fn push(&mut self, direction: Direction, path: DataPath) {
         match direction {
             Direction::Ingress => self.ingress.push(path),
             Direction::Egress => self.egress.push(path),
@@ -46,7 +52,7 @@ pub(in crate::model) fn rule_paths(
     let Some(namespace) = id.strip_prefix("namespace:") else {
         return policies.rule_paths(snapshot, &id.into());
     };
-    let mut paths = RulePaths { name: Some(namespace.into()), ..RulePaths::default() };
+    let mut paths = RulePaths::named(namespace.into());
     let all = DataPath::root().child(policies.namespaces);
     paths.push(Direction::Ingress, all.entry(policies.namespace_entry, text_key(&namespace.into())));
     paths
@@ -54,7 +60,7 @@ pub(in crate::model) fn rule_paths(
 
 impl AclNames {
     fn rule_paths(&self, snapshot: &Snapshot, name: &Text) -> RulePaths {
-        let mut paths = RulePaths { name: Some(name.clone()), ..RulePaths::default() };
+        let mut paths = RulePaths::named(name.clone());
         let lists = snapshot.config.input.container(self.access_lists).and_then(|all| all.list(self.acl));
         let of_name = lists.into_iter().flatten();
         for (key, fields) in of_name.filter(|(key, _)| AclNames::name_of(key).as_ref() == Some(name)) {

@@ -20,6 +20,8 @@ pub struct Stance<'a> {
     pub is_isolated: bool,
     /// All of them let go on what was allowed.
     pub keeps_established: bool,
+    /// One of them, or the pod's namespace, has what is denied logged.
+    pub logs_drops: bool,
     pub clauses: Vec<&'a Clause>,
 }
 
@@ -51,6 +53,10 @@ impl Model {
             is_isolated: !of_direction.is_empty(),
             keeps_established: !of_direction.is_empty()
                 && of_direction.iter().all(|(entry, _)| entry.policy.keeps_established),
+            logs_drops: of_direction.iter().any(|(entry, known)| {
+                let namespace = self.policies.namespaces.get(&known.namespace);
+                entry.policy.logs_drops || namespace.is_some_and(|namespace| namespace.logs_drops)
+            }),
             clauses: clauses.collect(),
         }
     }

@@ -27,6 +27,8 @@ pub struct PolicyRow {
 pub struct Namespace {
     pub labels: Labels,
     pub isolated: bool,
+    /// What policies stop at its pods is logged.
+    pub logs_drops: bool,
 }
 
 /// What a change of policies, pods or namespaces gets wrong.
@@ -88,6 +90,7 @@ pub struct PolicyNames {
     name: SchemaId,
     namespace: SchemaId,
     established_flows: SchemaId,
+    log_drops: SchemaId,
     spec: SchemaId,
     pod_selector: SelectorNames,
     policy_types: SchemaId,
@@ -96,6 +99,7 @@ pub struct PolicyNames {
     pub namespaces: SchemaId,
     pub namespace_entry: SchemaId,
     isolated: SchemaId,
+    namespace_log_drops: SchemaId,
     namespace_label: SchemaId,
     namespace_label_value: SchemaId,
     pod_label: SchemaId,
@@ -336,6 +340,7 @@ impl PolicyNames {
             name: policy("/name"),
             namespace: policy("/coeus-policy:namespace"),
             established_flows: policy("/coeus-policy:established-flows"),
+            log_drops: policy("/coeus-policy:log-drops"),
             spec: policy("/network-policy-spec"),
             pod_selector: SelectorNames::of(schema, &format!("{POLICY}/network-policy-spec/pod-selector")),
             policy_types: policy("/network-policy-spec/policy-types"),
@@ -344,6 +349,7 @@ impl PolicyNames {
             namespaces: id("/coeus-policy:namespaces"),
             namespace_entry: id("/coeus-policy:namespaces/namespace"),
             isolated: id("/coeus-policy:namespaces/namespace/isolated"),
+            namespace_log_drops: id("/coeus-policy:namespaces/namespace/log-drops"),
             namespace_label: id("/coeus-policy:namespaces/namespace/label"),
             namespace_label_value: id("/coeus-policy:namespaces/namespace/label/value"),
             pod_label: id("/pod:coe/pods/coeus-policy:label"),
@@ -411,6 +417,7 @@ impl PolicyNames {
             ingress: of_ingress.then_some(ingress),
             egress: of_egress.then_some(egress),
             keeps_established,
+            logs_drops: is_set(fields, self.log_drops),
         };
         PolicyRow { policy, faults: faults.found }
     }
@@ -425,7 +432,8 @@ impl PolicyNames {
         let all = snapshot.config.input.container(self.namespaces)?;
         let fields = all.list(self.namespace_entry)?.get(&Key::text(name))?;
         let labels = labels(fields, self.namespace_label, self.namespace_label_value);
-        Some(Namespace { labels, isolated: fields.leaf(self.isolated) == Some(&Value::Bool(true)) })
+        let isolated = is_set(fields, self.isolated);
+        Some(Namespace { labels, isolated, logs_drops: is_set(fields, self.namespace_log_drops) })
     }
 
     /// Labels of a pod's entry.
@@ -479,6 +487,10 @@ fn listed(fields: &Fields, list: SchemaId) -> Vec<&Fields> {
 
 fn position(key: &Key) -> u64 {
     key.values().first().and_then(Value::as_uint).unwrap_or_default()
+}
+
+fn is_set(fields: &Fields, leaf: SchemaId) -> bool {
+    fields.leaf(leaf) == Some(&Value::Bool(true))
 }
 
 fn text(fields: &Fields, leaf: SchemaId) -> Text {

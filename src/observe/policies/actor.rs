@@ -10,14 +10,15 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, warn};
 
 use super::kept::{Kept, Names, Place};
+use super::ledger::Ledger;
 use super::shape::{self, Report};
 use super::sums::{Count, Sums};
 use crate::datastore::{Handle, Snapshot, Transaction};
-use crate::model::Lookup;
+use crate::model::{Lookup, Reader};
 use crate::net::Dpid;
-use crate::pipeline::{COOKIE_MARK, COUNTED};
+use crate::pipeline::{COOKIE_MARK, COUNTED, is_ours};
 use crate::programmer::Programmers;
-use crate::renderers::{Counted, Engine, Subject};
+use crate::renderers::{Engine, Subject};
 use crate::schema::{DataPath, Node, Parents, tree};
 use crate::southbound::openflow::FlowEnded;
 
@@ -26,7 +27,7 @@ const READERS: usize = 64;
 /// How long a switch has to answer; then it counts as it did.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Ends that come closer together than this are written down as one.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(300);
 
 type Reply = oneshot::Sender<Option<Node>>;
 
@@ -43,6 +44,7 @@ pub struct Counting {
     /// How old an answer may be.
     age: Duration,
     names: Names,
+    reader: Reader,
     lookup: Lookup,
     sums: Sums,
     kept: Kept,
@@ -79,9 +81,20 @@ pub fn counting(
     let names = Names::new(snapshot.schema);
     let kept = Kept::recovered(&names, &snapshot);
     let lookup = Lookup::new(snapshot.schema);
-    let sums = Sums::default();
-    let counting =
-        Counting { datastore, programmers, ended, readers, age, names, lookup, sums, kept, known: None };
+    let (reader, sums) = (Reader::new(snapshot.schema), Sums::default());
+    let counting = Counting {
+        datastore,
+        programmers,
+        ended,
+        readers,
+        age,
+        names,
+        reader,
+        lookup,
+        sums,
+        kept,
+        known: None,
+    };
     (PolicyCounts(asks), counting)
 }
 
@@ -92,10 +105,15 @@ impl Counting {
             tokio::select! {
                 Some(ended) = self.ended.recv() => {
                     tokio::time::sleep(PAUSE).await;
-                    let counted = self.counted().await;
-                    self.take(ended, &counted);
-                    self.take_all(&counted);
-                    self.write_down(&counted).await;
+                    let mut batch = vec![ended];
+                    batch.extend(self.more());
+                    // Of what was denied the snapshot knows all that is needed.
+                    let ledger = match batch.iter().any(|ended| matches!(subject(ended), Some(Subject::Rule(_)))) {
+                        true => Some(self.ledger().await),
+                        false => None,
+                    };
+                    self.take(batch, ledger.as_ref());
+                    self.write_down(ledger.as_ref()).await;
                 }
                 reader = self.readers.recv() => {
                     let Some(reader) = reader else { return };
@@ -106,9 +124,9 @@ impl Counting {
         }
     }
 
-    async fn counted(&self) -> Counted {
-        let snapshot = self.datastore.snapshot();
-        self.datastore.ask(move |engine: &Engine| engine.counted(&snapshot)).await.unwrap_or_default()
+    async fn ledger(&self) -> Ledger {
+        let counted = self.datastore.ask(|engine: &Engine| engine.counted()).await.unwrap_or_default();
+        Ledger::new(counted, &self.reader, &self.datastore.snapshot())
     }
 
     /// What is shown now.
@@ -118,26 +136,27 @@ impl Counting {
         {
             return Some(node.clone());
         }
-        let counted = self.counted().await;
+        let ledger = self.ledger().await;
         self.sums.ask();
-        let asked = counted.switches.iter().map(|dpid| self.ask(*dpid));
-        let answers = join_all(asked).await;
+        let switches = &ledger.counted.switches;
+        let answers = join_all(switches.iter().map(|dpid| self.ask(*dpid))).await;
         // What ended before a switch answered was said before the answer.
-        self.take_all(&counted);
+        let batch = self.more();
+        self.take(batch, Some(&ledger));
         let mut silent = BTreeSet::new();
-        for (dpid, answer) in counted.switches.iter().zip(answers) {
+        for (dpid, answer) in switches.iter().zip(answers) {
             let Some(answer) = answer else {
                 silent.insert(*dpid);
                 continue;
             };
             for (subject, count) in self.sums.heard(*dpid, answer) {
-                self.keep(subject, count, &counted);
+                self.keep(subject, count, Some(&ledger));
             }
         }
-        self.write_down(&counted).await;
+        self.write_down(Some(&ledger)).await;
         let schema = self.datastore.snapshot().schema;
         let totals = self.sums.totals();
-        let report = Report { counted: &counted, totals: &totals, kept: &self.kept, silent: &silent };
+        let report = Report { ledger: &ledger, totals: &totals, kept: &self.kept, silent: &silent };
         let node = shape::node(schema, &DataPath::root().child(self.names.counters), &report)?;
         self.known = Some((Instant::now(), node.clone()));
         Some(node)
@@ -146,7 +165,7 @@ impl Counting {
     /// What a switch counts. `None`: it does not answer in time.
     async fn ask(&self, dpid: Dpid) -> Option<BTreeMap<Subject, Count>> {
         let mark = COOKIE_MARK << 56 | COUNTED;
-        let mask = 0xff << 56 | COUNTED;
+        let mask = 0xff << 56;
         let request =
             MultipartRequest::Flow { table: 0xff, cookie: mark, cookie_mask: mask, match_: Match::new() };
         let answer = tokio::time::timeout(PATIENCE, self.programmers.ask(dpid, request)).await.ok()??;
@@ -162,30 +181,28 @@ impl Counting {
         Some(counts)
     }
 
-    fn take_all(&mut self, counted: &Counted) {
-        while let Ok(ended) = self.ended.try_recv() {
-            self.take(ended, counted);
+    /// What else has ended by now.
+    fn more(&mut self) -> Vec<FlowEnded> {
+        std::iter::from_fn(|| self.ended.try_recv().ok()).collect()
+    }
+
+    fn take(&mut self, batch: Vec<FlowEnded>, ledger: Option<&Ledger>) {
+        for ended in batch {
+            let Some(subject) = subject(&ended) else { continue };
+            let FlowEnded { dpid, flow } = ended;
+            debug!(switch = %dpid, table = flow.table, packets = flow.packets, "a counted flow has ended");
+            self.sums.ended(dpid, subject);
+            self.keep(subject, Count { packets: flow.packets, bytes: flow.bytes }, ledger);
         }
     }
 
-    fn take(&mut self, FlowEnded { dpid, flow }: FlowEnded, counted: &Counted) {
-        let is_ours = flow.cookie >> 56 == COOKIE_MARK && flow.cookie & COUNTED != 0;
-        let Some(subject) = Subject::of(flow.table, &flow.match_).filter(|_| is_ours) else { return };
-        debug!(switch = %dpid, table = flow.table, packets = flow.packets, "a counted flow has ended");
-        self.sums.ended(dpid, subject);
-        self.keep(subject, Count { packets: flow.packets, bytes: flow.bytes }, counted);
-    }
-
     /// Keeps what flows counted that are no more, if there still is what they counted for.
-    fn keep(&mut self, subject: Subject, count: Count, counted: &Counted) {
-        let snapshot = self.datastore.snapshot();
+    fn keep(&mut self, subject: Subject, count: Count, ledger: Option<&Ledger>) {
         let place = match subject {
-            Subject::Rule(id) => {
-                let rule = counted.rules.iter().find(|rule| rule.conjunctions.contains(&id));
-                rule.and_then(|rule| counted.place(rule, snapshot.schema))
-            }
+            Subject::Rule(id) => ledger.and_then(|ledger| ledger.place(id).cloned()),
             Subject::Denied(direction, lport) => {
-                self.lookup.interface(&snapshot, lport).map(|name| Place::Denied(name, direction))
+                let name = self.lookup.interface(&self.datastore.snapshot(), lport);
+                name.map(|name| Place::Denied(name, direction))
             }
         };
         if let Some(place) = place {
@@ -193,13 +210,12 @@ impl Counting {
         }
     }
 
-    /// Has the journal know what is kept, and forgets what is no longer there.
-    async fn write_down(&mut self, counted: &Counted) {
+    /// Has the journal know what is kept, and forgets what is no longer there: of rules, if it is known which there are.
+    async fn write_down(&mut self, ledger: Option<&Ledger>) {
         let snapshot = self.datastore.snapshot();
-        let rules: BTreeSet<Place> =
-            counted.rules.iter().filter_map(|rule| counted.place(rule, snapshot.schema)).collect();
+        let rules = ledger.map(Ledger::rules);
         self.kept.retain(|place| match place {
-            Place::Rule(_) => rules.contains(place),
+            Place::Rule(_) => rules.as_ref().is_none_or(|rules| rules.contains(place)),
             Place::Denied(interface, _) => self.lookup.exists(&snapshot, interface),
         });
         let edits = self.kept.edits(&self.names);
@@ -212,4 +228,10 @@ impl Counting {
             Err(error) => warn!(%error, "counts of policies could not be written down yet"),
         }
     }
+}
+
+/// What a flow counted that has ended; `None`: nothing of policies.
+fn subject(FlowEnded { flow, .. }: &FlowEnded) -> Option<Subject> {
+    let is_counted = is_ours(flow.cookie) && flow.cookie & COUNTED != 0;
+    Subject::of(flow.table, &flow.match_).filter(|_| is_counted)
 }

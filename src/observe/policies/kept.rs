@@ -137,3 +137,51 @@ impl Kept {
         self.changed.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datastore::{Layers, Operation, Revision};
+    use crate::schema::{Parents, builtin, tree};
+
+    fn applied(snapshot: &mut Snapshot, edits: Vec<Edit>) {
+        let input = &mut snapshot.operational.input;
+        for edit in edits {
+            match (edit.operation, edit.node) {
+                (Operation::Replace, Some(node)) => {
+                    tree::put(input, snapshot.schema, &edit.path, node, Parents::Create).unwrap();
+                }
+                (Operation::Remove, None) => drop(tree::remove(input, snapshot.schema, &edit.path).unwrap()),
+                (other, _) => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// The next life of the controller knows what this one wrote down, and nothing of what it forgot.
+    #[test]
+    fn what_is_written_down_is_recovered() {
+        let schema = builtin();
+        let names = Names::new(schema);
+        let (config, operational) = (Layers::default(), Layers::default());
+        let mut snapshot = Snapshot { revision: Revision(1), schema, config, operational };
+        let rule =
+            Place::Rule("k8s:k8s/network-policies/network-policy=1/network-policy-spec/ingress=1".into());
+        let denied = |direction| Place::Denied("blue:p1".into(), direction);
+        let places = [rule, denied(Direction::Ingress), denied(Direction::Egress)];
+        let mut kept = Kept::default();
+        for (packets, place) in (1..).zip(&places) {
+            kept.add(place.clone(), Count { packets, bytes: packets * 60 });
+        }
+        kept.add(denied(Direction::Egress), Count::default());
+        applied(&mut snapshot, kept.edits(&names));
+        kept.written();
+        assert!(kept.edits(&names).is_empty());
+        let recovered = Kept::recovered(&names, &snapshot);
+        assert_eq!(recovered.counts, kept.counts);
+        assert_eq!(recovered.get(&places[2]), Count { packets: 3, bytes: 180 });
+        kept.retain(|place| *place != places[1]);
+        applied(&mut snapshot, kept.edits(&names));
+        assert_eq!(Kept::recovered(&names, &snapshot).counts, kept.counts);
+        assert_eq!(kept.get(&places[1]), Count::default());
+    }
+}

@@ -8,6 +8,7 @@
 
 mod actor;
 mod kept;
+mod ledger;
 mod shape;
 mod sums;
 

@@ -5,32 +5,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::kept::{Kept, Place};
+use super::ledger::Ledger;
 use super::sums::Count;
 use crate::net::Dpid;
 use crate::policy::Direction;
-use crate::renderers::{Counted, CountedRule, Subject};
+use crate::renderers::Subject;
 use crate::schema::{DataPath, Node, Schema, Text, json as yang_json};
 
 /// Everything that is shown.
 pub struct Report<'a> {
-    pub counted: &'a Counted,
+    pub ledger: &'a Ledger,
     pub totals: &'a BTreeMap<Subject, Count>,
     pub kept: &'a Kept,
     /// Switches that did not answer.
     pub silent: &'a BTreeSet<Dpid>,
 }
 
-impl Counted {
-    /// Where a rule is configured, in words for people and requests.
-    pub(super) fn place(&self, rule: &CountedRule, schema: &Schema) -> Option<Place> {
-        let path = self.policies.get(&rule.policy)?.get(rule.direction, rule.number)?;
-        Some(Place::Rule(path.to_rfc8040(schema).into()))
-    }
-}
+/// What was denied to interfaces, and the policies that select them now.
+type Denied<'a> = BTreeMap<(&'a Text, Direction), (Count, Option<&'a BTreeSet<Text>>)>;
 
 /// The container at this path. `None`: it does not fit the models, which is logged.
 pub fn node(schema: &Schema, at: &DataPath, report: &Report<'_>) -> Option<Node> {
-    let body = json!({ "coeus-policy:counters": container(schema, report) }).to_string();
+    let body = json!({ "coeus-policy:counters": container(report) }).to_string();
     match yang_json::parse_resource(schema, at, body.as_bytes(), yang_json::Mode::Lenient) {
         Ok(node) => Some(node),
         Err(errors) => {
@@ -40,33 +36,32 @@ pub fn node(schema: &Schema, at: &DataPath, report: &Report<'_>) -> Option<Node>
     }
 }
 
-fn container(schema: &Schema, report: &Report<'_>) -> Value {
-    let Report { counted, totals, kept, silent } = report;
+fn container(report: &Report<'_>) -> Value {
+    let Report { ledger, totals, kept, silent } = report;
     let total = |subject: Subject| totals.get(&subject).copied().unwrap_or_default();
     // Allowed and denied, by policy and direction.
     let mut policies: BTreeMap<(&Text, Direction), [Count; 2]> = BTreeMap::new();
     let mut rules = Vec::new();
-    for rule in &counted.rules {
-        let Some(place) = counted.place(rule, schema) else { continue };
-        let mut count = kept.get(&place);
+    for rule in &ledger.counted.rules {
+        let Some(path) = ledger.path(rule) else { continue };
+        let mut count = kept.get(&Place::Rule(path.clone()));
         rule.conjunctions.iter().for_each(|id| count += total(Subject::Rule(*id)));
         policies.entry((&rule.policy, rule.direction)).or_default()[0] += count;
-        let Place::Rule(path) = place else { continue };
         let mut entry = said(count, "packets", "bytes");
-        entry.insert("path".into(), json!(&*path));
+        entry.insert("path".into(), json!(&**path));
         entry.insert("policy".into(), json!(&*rule.policy));
-        entry.extend(name(counted, &rule.policy));
+        entry.extend(name(ledger, &rule.policy));
         entry.insert("direction".into(), json!(rule.direction.to_string()));
         entry.insert("number".into(), json!(rule.number));
         rules.push(Value::Object(entry));
     }
-    let mut denied: BTreeMap<(&Text, Direction), (Count, Option<&BTreeSet<Text>>)> = BTreeMap::new();
+    let mut denied = Denied::new();
     for (place, count) in kept.iter() {
         if let Place::Denied(interface, direction) = place {
             denied.insert((interface, *direction), (*count, None));
         }
     }
-    for port in &counted.ports {
+    for port in &ledger.counted.ports {
         for direction in Direction::BOTH {
             let selected = port.policies(direction);
             let now = total(Subject::Denied(direction, port.lport));
@@ -93,7 +88,7 @@ fn container(schema: &Schema, report: &Report<'_>) -> Value {
         let mut entry = said(allowed, "packets", "bytes");
         entry.extend(said(stopped, "dropped-packets", "dropped-bytes"));
         entry.insert("id".into(), json!(&**id));
-        entry.extend(name(counted, id));
+        entry.extend(name(ledger, id));
         entry.insert("direction".into(), json!(direction.to_string()));
         Value::Object(entry)
     });
@@ -113,9 +108,8 @@ fn said(count: Count, packets: &str, bytes: &str) -> Map<String, Value> {
     counts.into_iter().map(|(name, count)| (name.to_owned(), json!(count.to_string()))).collect()
 }
 
-fn name(counted: &Counted, id: &Text) -> Option<(String, Value)> {
-    let name = counted.policies.get(id)?.name.as_ref()?;
-    Some(("name".into(), json!(&**name)))
+fn name(ledger: &Ledger, id: &Text) -> Option<(String, Value)> {
+    Some(("name".into(), json!(&**ledger.name(id)?)))
 }
 
 fn written_down(kept: &Kept) -> Value {
@@ -135,4 +129,71 @@ fn written_down(kept: &Kept) -> Value {
         }
     }
     json!({ "rule": rules, "interface": interfaces })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datastore::{Layers, Revision, Snapshot};
+    use crate::model::Reader;
+    use crate::net::LportTag;
+    use crate::renderers::{Counted, CountedPort, CountedRule};
+    use crate::schema::{Parents, builtin, tree};
+
+    const POLICY: &str = "11111111-2222-4333-8444-555555555555";
+
+    fn count(packets: u64) -> Count {
+        Count { packets, bytes: packets * 100 }
+    }
+
+    /// A rule that names a port is two conjunctions; what is kept is part of each number.
+    #[test]
+    fn sums_are_shown_under_the_paths_of_rules() {
+        let schema = builtin();
+        let text = format!("k8s:k8s/network-policies/network-policy={POLICY}/network-policy-spec/ingress=1");
+        let at = format!("k8s:k8s/network-policies/network-policy={POLICY}");
+        let body = format!(
+            r#"{{"k8s:network-policy":[{{"uuid":"{POLICY}","name":"web","network-policy-spec":{{"ingress":[{{}}]}}}}]}}"#
+        );
+        let policy = DataPath::parse_rfc8040(schema, &at).unwrap();
+        let written = yang_json::parse_resource(schema, &policy, body.as_bytes(), yang_json::Mode::Strict);
+        let (mut config, operational) = (Layers::default(), Layers::default());
+        tree::put(&mut config.input, schema, &policy, written.unwrap(), Parents::Create).unwrap();
+        let snapshot = Snapshot { revision: Revision(1), schema, config, operational };
+        let rule = CountedRule {
+            policy: POLICY.into(),
+            direction: Direction::Ingress,
+            number: 1,
+            conjunctions: vec![1, 2],
+        };
+        let port = CountedPort {
+            interface: "blue:p1".into(),
+            lport: LportTag(9),
+            egress: BTreeSet::new(),
+            ingress: [POLICY.into()].into(),
+        };
+        let counted = Counted { rules: vec![rule], ports: vec![port], switches: BTreeSet::new() };
+        let ledger = Ledger::new(counted, &Reader::new(schema), &snapshot);
+        let denied = Subject::Denied(Direction::Ingress, LportTag(9));
+        let totals = [(Subject::Rule(1), count(1)), (Subject::Rule(2), count(2)), (denied, count(5))].into();
+        let mut kept = Kept::default();
+        kept.add(Place::Rule(text.as_str().into()), count(10));
+        kept.add(Place::Denied("blue:p1".into(), Direction::Ingress), count(20));
+        let silent = [Dpid(1)].into();
+        let report = Report { ledger: &ledger, totals: &totals, kept: &kept, silent: &silent };
+        let shown = container(&report);
+        assert_eq!((&shown["rule"][0]["path"], &shown["rule"][0]["name"]), (&json!(text), &json!("web")));
+        assert_eq!(
+            (&shown["rule"][0]["packets"], &shown["rule"][0]["bytes"]),
+            (&json!("13"), &json!("1300"))
+        );
+        assert_eq!(shown["interface"][0]["dropped-packets"], "25");
+        assert_eq!(shown["policy"][0]["packets"], "13");
+        assert_eq!(shown["policy"][0]["dropped-packets"], "25");
+        let at = DataPath::root().child(schema.resolve("/coeus-policy:counters"));
+        let body = json!({ "coeus-policy:counters": shown }).to_string();
+        let parsed = yang_json::parse_resource(schema, &at, body.as_bytes(), yang_json::Mode::Strict);
+        assert!(parsed.is_ok(), "{:?}", parsed.err());
+        assert!(node(schema, &at, &report).is_some());
+    }
 }

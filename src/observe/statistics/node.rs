@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use openflow_rs::flow::SEND_FLOW_REMOVED;
 use openflow_rs::stats::{GroupStats, MeterStats, PortStats};
 use openflow_rs::{FlowMod, FlowStats, GroupType, MultipartReply, ports};
 use serde_json::{Map, Value, json};
@@ -119,6 +120,7 @@ fn duration(seconds: u32, nanoseconds: u32) -> Value {
 fn line(flow: &FlowStats) -> String {
     let mut line = FlowMod::add(flow.table, flow.priority, flow.match_.clone());
     line.cookie = flow.cookie;
+    line.flags = flow.flags & SEND_FLOW_REMOVED;
     line.instructions = flow.instructions.clone();
     line.to_string()
 }

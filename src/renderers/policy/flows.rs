@@ -12,7 +12,7 @@ use crate::pipeline::matches::{
     conjunction_holds, ct, ct_mark_bit, ct_state, icmpv6, ipv4, ipv6, later_fragment, tcp_without_syn,
     transport_to, udp, udp_v6,
 };
-use crate::pipeline::{Flow, Owner, owners};
+use crate::pipeline::{Flow, Meter, Owner, owners};
 use crate::policy::{PortMatch, Protocol};
 
 /// What policy is not about: beats [`TRACKED`], which beats [`OTHER`].
@@ -39,6 +39,13 @@ const NEW: u16 = 10;
 const CUT: u16 = 20;
 /// Of table 217 and 247.
 const DENIED: u16 = 10;
+/// What the punting flows send along (`observe::drops`).
+const DENIED_DATA: &[u8] = b"denied";
+/// Bytes of a denied packet that are looked at: its headers.
+const HEADERS: u16 = 128;
+/// Packets a second and port that are logged, and at once.
+const LOG_RATE: u32 = 10;
+const LOG_BURST: u32 = 20;
 /// Neighbour discovery (RFC 4861 section 4): router and neighbour solicitations and advertisements, redirects.
 const NEIGHBOUR_MESSAGES: std::ops::RangeInclusive<u8> = 133..=137;
 
@@ -166,7 +173,20 @@ pub(super) fn keep<S: Side>(port: LportTag, owner: &Owned) -> Flow {
     Flow::table(S::STATE).priority(KEPT).matching(established).then(S::pass()).owned_by(owner)
 }
 
-/// What no rule allows; its counter is the pod's.
-pub(super) fn deny<S: Side>(port: LportTag, owner: &Owned) -> Flow {
-    Flow::table(S::DENY).priority(DENIED).matching([S::port(port)]).counted().owned_by(owner)
+/// What no rule allows; its counter is the pod's. Where somebody wants it logged, the controller gets to see the first bytes of it,
+/// as often as the meter lets it.
+pub(super) fn deny<S: Side>(port: LportTag, is_logged: bool, owner: &Owned) -> Flow {
+    let flow = Flow::table(S::DENY).priority(DENIED).matching([S::port(port)]).counted();
+    let flow = if is_logged { flow.punt_metered(log_meter(port), HEADERS, DENIED_DATA) } else { flow };
+    flow.owned_by(owner)
+}
+
+/// What a pod's denied packets go by to the controller. Not the meter of what else it may have punted: anybody may send to it.
+pub(super) fn logging(port: LportTag, owner: &Owned) -> Meter {
+    Meter::packets_per_second(log_meter(port), LOG_RATE, LOG_BURST, owner)
+}
+
+/// Behind all tags of logical ports, which are numbers of meters, too.
+fn log_meter(port: LportTag) -> u32 {
+    1 << 17 | port.0
 }

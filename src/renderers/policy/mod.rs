@@ -18,8 +18,8 @@ pub use derive::PolicyStates;
 use ipnetwork::IpNetwork;
 
 use super::{Key, Rendered, Renderer};
-use crate::model::{Clause, InterfaceId, Model, PolicyItem, Touched};
-use crate::net::Dpid;
+use crate::model::{Clause, Identity, InterfaceId, Model, PolicyItem, Touched};
+use crate::net::{Dpid, LportTag};
 use crate::pipeline::Owner;
 use crate::policy::Direction;
 use side::{From, Side, To};
@@ -53,6 +53,7 @@ impl Renderer for Policies {
             PolicyItem::Target(id) => {
                 target::<From>(*dpid, id, model, out);
                 target::<To>(*dpid, id, model, out);
+                logging(*dpid, id, model, out);
             }
             PolicyItem::Peer(Direction::Egress, prefix) => peer::<From>(*dpid, *prefix, model, out),
             PolicyItem::Peer(Direction::Ingress, prefix) => peer::<To>(*dpid, *prefix, model, out),
@@ -130,18 +131,23 @@ fn switch<S: Side>(dpid: Dpid, model: &Model, out: &mut Rendered) {
     }
 }
 
+/// The name and the port of an interface that is under policies here.
+fn policed<'a>(dpid: Dpid, id: &InterfaceId, model: &'a Model) -> Option<(&'a Identity, LportTag)> {
+    let (identity, lport, attachment) = model.interface(id)?.plugged()?;
+    (model.is_policed(id, dpid) && attachment.dpid == dpid).then_some((identity, lport))
+}
+
+/// The meter of what is logged of a pod's drops, if anything is.
+fn logging(dpid: Dpid, id: &InterfaceId, model: &Model, out: &mut Rendered) {
+    let Some((identity, lport)) = policed(dpid, id, model) else { return };
+    if Direction::BOTH.into_iter().any(|direction| model.stance(id, direction).logs_drops) {
+        out.meter(dpid, flows::logging(lport, &Owner::new(&identity.name)));
+    }
+}
+
 /// A pod's own flows of one direction.
 fn target<S: Side>(dpid: Dpid, id: &InterfaceId, model: &Model, out: &mut Rendered) {
-    if !model.is_policed(id, dpid) {
-        return;
-    }
-    let Some((identity, lport, attachment)) = model.interface(id).and_then(|interface| interface.plugged())
-    else {
-        return;
-    };
-    if attachment.dpid != dpid {
-        return;
-    }
+    let Some((identity, lport)) = policed(dpid, id, model) else { return };
     let owner = Owner::new(&identity.name);
     let stance = model.stance(id, S::DIRECTION);
     let open = open_parts(&stance.clauses, 0);
@@ -157,7 +163,7 @@ fn target<S: Side>(dpid: Dpid, id: &InterfaceId, model: &Model, out: &mut Render
     if stance.keeps_established {
         out.flow(dpid, flows::keep::<S>(lport, &owner));
     }
-    out.flow(dpid, flows::deny::<S>(lport, &owner));
+    out.flow(dpid, flows::deny::<S>(lport, stance.logs_drops, &owner));
 }
 
 /// Addresses as the peers of clauses.

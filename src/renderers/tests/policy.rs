@@ -98,6 +98,7 @@ pub(super) fn any_policy(namespaces: &'static [&'static str]) -> impl Strategy<V
                 ingress: ingress.then_some(of_ingress),
                 egress: egress.then_some(of_egress),
                 keeps_established: keeps,
+                logs_drops: number == 0,
             };
             let row = Arc::new(PolicyRow { policy, faults: Vec::new() });
             Row::Policy(format!("policy-{number}").into(), (there || ingress || egress).then_some(row))
@@ -109,7 +110,10 @@ pub(super) fn any_policy(namespaces: &'static [&'static str]) -> impl Strategy<V
 pub(super) fn any_namespace(namespaces: &'static [&'static str]) -> impl Strategy<Value = Row> {
     let parts = (prop::sample::select(namespaces), any_labels(), any::<[bool; 2]>());
     parts.prop_map(|(name, (labels, _), [isolated, there])| {
-        Row::Namespace(name.into(), (there || isolated).then_some(Namespace { labels, isolated }))
+        Row::Namespace(
+            name.into(),
+            (there || isolated).then_some(Namespace { labels, isolated, logs_drops: there }),
+        )
     })
 }
 
@@ -129,6 +133,7 @@ pub(super) fn any_acl() -> impl Strategy<Value = Row> {
                 ingress: Some(ingress),
                 egress: Some(egress),
                 keeps_established: false,
+                logs_drops: icmp,
             };
             let row = AclRow { row: PolicyRow { policy, faults: Vec::new() }, key: Key::text(name) };
             Row::Acl(name.into(), there.then(|| Arc::new(row)))
@@ -405,6 +410,7 @@ fn database() -> Policy {
         ]),
         egress: Some(vec![dns]),
         keeps_established: false,
+        logs_drops: false,
     }
 }
 

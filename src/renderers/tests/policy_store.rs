@@ -1,8 +1,11 @@
 //! Policies as clients write them: what is read, refused, told and explained.
 
-use super::super::FlowQuery;
+use super::super::{FlowQuery, Subject};
 use super::mini::Mini;
 use crate::datastore::Store::{Config, Operational};
+use crate::model::Reader;
+use crate::pipeline::COUNTED;
+use crate::policy::Direction;
 use crate::schema::{DataPath, builtin};
 
 const ID: &str = "99999999-9999-4999-8999-999999999999";
@@ -284,4 +287,75 @@ fn access_lists_that_cannot_be_meant_are_refused() {
         assert!(refusal.to_string().contains(GROUP), "{refusal}");
     }
     acl(&mut mini, &ace("r", "ingress", &range(80, 80), "")).unwrap();
+}
+
+/// What is counted is found under the paths of rules, and no clause is without one.
+#[test]
+fn rules_are_counted_under_their_paths() {
+    let mut mini = one_pod();
+    let spec = r#"{"ingress":[{},{"network-policy-ingress-rule":{"ingress-ports":[
+        {"network-policy-port":{"port":"80"}}]}}],"egress":[{}]}"#;
+    put(&mut mini, spec).unwrap();
+    let counted = mini.engine.counted();
+    let paths = Reader::new(builtin()).rule_paths(&mini.snapshot, ID);
+    let found: Vec<(String, usize)> = counted
+        .rules
+        .iter()
+        .map(|rule| {
+            let path = paths.get(rule.direction, rule.number).unwrap();
+            (path.to_rfc8040(builtin()), rule.conjunctions.len())
+        })
+        .collect();
+    let at = |rule: &str| (format!("{}/network-policy-spec/{rule}", path()), 1);
+    assert_eq!(found, [at("egress=1"), at("ingress=1"), at("ingress=2")]);
+    assert_eq!(paths.name.as_deref(), Some("n"));
+    assert_eq!(counted.ports.len(), 1);
+    assert!(counted.ports[0].egress.contains(ID) && counted.ports[0].ingress.contains(ID));
+    // What the switch says of a flow leads to the same rule, or to the port.
+    let desired = mini.engine.desired();
+    let flows = desired.values().flat_map(|tables| tables.flows.iter());
+    let subjects: Vec<Subject> = flows
+        .filter(|flow| flow.cookie & COUNTED != 0)
+        .map(|flow| Subject::of(flow.table, &flow.parts().0).unwrap())
+        .collect();
+    let port = counted.ports[0].lport;
+    for rule in &counted.rules {
+        assert!(subjects.contains(&Subject::Rule(rule.conjunctions[0])));
+    }
+    for direction in Direction::BOTH {
+        assert!(subjects.contains(&Subject::Denied(direction, port)));
+    }
+    assert_eq!(subjects.len(), 5);
+}
+
+/// Drops are logged where the policy or the namespace says so, through a meter; else nothing of it is on the switch.
+#[test]
+fn drops_are_logged_where_somebody_wants_it() {
+    let mut mini = one_pod();
+    let policy = |logs: bool| {
+        format!(
+            r#"{{"k8s:network-policy":[{{"uuid":"{ID}","coeus-policy:namespace":"blue","coeus-policy:log-drops":{logs},
+            "network-policy-spec":{{"policy-types":["ingress"]}}}}]}}"#
+        )
+    };
+    let logged = |mini: &Mini| {
+        let desired = mini.engine.desired();
+        let meters: Vec<u32> = desired.values().flat_map(|tables| tables.meters.keys().copied()).collect();
+        let of = |table| lines(mini, table).iter().filter(|line| line.contains("controller(")).count();
+        (of(217), of(247), meters)
+    };
+    mini.put(Config, &path(), &policy(false)).unwrap();
+    assert_eq!(logged(&mini), (0, 0, vec![]));
+    mini.put(Config, &path(), &policy(true)).unwrap();
+    let lport = mini.engine.counted().ports[0].lport.0;
+    assert_eq!(logged(&mini), (0, 1, vec![1 << 17 | lport]), "it is about ingress");
+    let line = lines(&mini, 247).into_iter().find(|line| line.contains("controller(")).unwrap();
+    assert!(line.contains(&format!("meter:{}", 1 << 17 | lport)) && line.contains("max_len=128"), "{line}");
+    mini.put(Config, &path(), &policy(false)).unwrap();
+    let namespace =
+        |logs: bool| format!(r#"{{"coeus-policy:namespace":[{{"name":"blue","log-drops":{logs}}}]}}"#);
+    mini.put(Config, "coeus-policy:namespaces/namespace=blue", &namespace(true)).unwrap();
+    assert_eq!(logged(&mini), (0, 1, vec![1 << 17 | lport]));
+    mini.put(Config, "coeus-policy:namespaces/namespace=blue", &namespace(false)).unwrap();
+    assert_eq!(logged(&mini), (0, 0, vec![]));
 }

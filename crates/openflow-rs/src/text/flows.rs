@@ -2,17 +2,19 @@
 
 use std::fmt;
 
+use crate::flow::SEND_FLOW_REMOVED;
 use crate::meter::{FLAG_BURST, FLAG_KBPS, FLAG_PKTPS, FLAG_STATS};
 use crate::{Bucket, FlowMod, FlowStats, GroupDesc, GroupType, Instruction, Match, MeterConfig};
 
-/// `cookie=…, table=…, priority=…,MATCH actions=…`.
+/// `cookie=…, table=…, priority=…,MATCH actions=…`, with the flag of [`SEND_FLOW_REMOVED`] before the priority.
 fn flow(
     f: &mut fmt::Formatter<'_>,
-    (cookie, table, priority): (u64, u8, u16),
+    (cookie, table, priority, flags): (u64, u8, u16, u16),
     match_: &Match,
     instructions: &[Instruction],
 ) -> fmt::Result {
-    write!(f, "cookie=0x{cookie:x}, table={table}, priority={priority}")?;
+    let flag = if flags & SEND_FLOW_REMOVED == 0 { "" } else { "send_flow_rem " };
+    write!(f, "cookie=0x{cookie:x}, table={table}, {flag}priority={priority}")?;
     let conditions = match_.to_string();
     if !conditions.is_empty() {
         write!(f, ",{conditions}")?;
@@ -29,13 +31,13 @@ fn flow(
 
 impl fmt::Display for FlowMod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        flow(f, (self.cookie, self.table, self.priority), &self.match_, &self.instructions)
+        flow(f, (self.cookie, self.table, self.priority, self.flags), &self.match_, &self.instructions)
     }
 }
 
 impl fmt::Display for FlowStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        flow(f, (self.cookie, self.table, self.priority), &self.match_, &self.instructions)
+        flow(f, (self.cookie, self.table, self.priority, self.flags), &self.match_, &self.instructions)
     }
 }
 
