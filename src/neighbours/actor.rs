@@ -189,7 +189,7 @@ impl Neighbours {
                 return Edit::remove(Store::Operational, path);
             }
             let fields = Fields::of(vec![(key, Node::Leaf(name))]);
-            Edit::put(Store::Operational, path, Node::Container(fields.into()))
+            Edit::put(Store::Operational, path, Node::Container(fields))
         };
         self.commit(changes.into_iter().map(edit).collect()).await;
     }
@@ -246,7 +246,7 @@ impl Neighbours {
         let Some(mac) = mac else { return Edit::remove(Store::Operational, path) };
         let values = [network, address, Value::text(mac.to_string())].map(Node::Leaf);
         let fields = Fields::of(self.leafs.into_iter().zip(values).collect());
-        Edit::put(Store::Operational, path, Node::Container(fields.into()))
+        Edit::put(Store::Operational, path, Node::Container(fields))
     }
 
     /// What could not be written down is met again.

@@ -66,8 +66,8 @@ impl Difference {
         let came = after.sheaves().filter(|new| !held(before, new));
         self.rebound.gone.extend(gone.clone().cloned());
         self.rebound.came.extend(came.clone().cloned());
-        let old: Vec<Item> = gone.flat_map(|sheaf| flows_of(sheaf)).collect();
-        let mut items: Vec<Item> = came.flat_map(|sheaf| flows_of(sheaf)).collect();
+        let old: Vec<Item> = gone.flat_map(flows_of).collect();
+        let mut items: Vec<Item> = came.flat_map(flows_of).collect();
         let flows = items.len();
         items.extend(after.others());
         self.compare(old.into_iter().chain(before.others()), &mut items);
@@ -103,7 +103,7 @@ impl Difference {
     /// What really differs.
     pub fn finish(mut self) -> Changes {
         if self.before.iter().any(|item| matches!(item, Item::Flow(..))) {
-            self.after.extend(self.new.iter().flat_map(|sheaf| flows_of(sheaf)));
+            self.after.extend(self.new.iter().flat_map(flows_of));
             self.rebound.came.append(&mut self.new);
         }
         let Difference { new, rebound, .. } = self;
@@ -138,7 +138,7 @@ impl Changes {
 
     /// All of them.
     pub fn entries(&self) -> impl Iterator<Item = Change> + '_ {
-        let new = self.new.iter().flat_map(|sheaf| flows_of(sheaf));
+        let new = self.new.iter().flat_map(flows_of);
         self.entries.iter().cloned().chain(new.map(Change::came))
     }
 
@@ -216,7 +216,7 @@ impl Changes {
 
     /// Goes back from the state after these changes to the state before.
     pub fn undo(self, state: &mut State) {
-        let new = self.new.iter().flat_map(|sheaf| flows_of(sheaf));
+        let new = self.new.iter().flat_map(flows_of);
         for change in self.entries.into_iter().chain(new.map(Change::came)) {
             if let Some(item) = change.after {
                 state.remove(&AtPlace(item));

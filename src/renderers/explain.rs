@@ -74,7 +74,7 @@ impl Engine {
         let sheaves = self.outputs().flat_map(|(_, output)| output.sheaves());
         let mut found: Vec<Item> = sheaves
             .filter(|sheaf| query.may_be_in(sheaf))
-            .flat_map(|sheaf| flows_of(sheaf))
+            .flat_map(flows_of)
             .filter(|item| matches!(item, Item::Flow(dpid, flow) if query.holds(*dpid, flow)))
             .collect();
         found.sort_by(Item::order);

@@ -146,7 +146,7 @@ impl Output {
 
     /// Everything, flows made anew.
     pub fn items(&self) -> impl Iterator<Item = Item> + '_ {
-        self.sheaves().flat_map(|sheaf| flows_of(sheaf)).chain(self.others())
+        self.sheaves().flat_map(flows_of).chain(self.others())
     }
 
     /// Everything on one switch, by place.

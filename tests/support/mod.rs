@@ -245,9 +245,9 @@ fn operations(schema: &'static Schema) -> Operations {
     operations.on(echo, move |call: Call| async move {
         let text = call.input.text(from).unwrap_or_default();
         let times = call.input.leaf(times).and_then(Value::as_uint).unwrap_or(1) as usize;
-        Ok(Fields::of(vec![(to, Node::Leaf(Value::text(text.repeat(times))))]).into())
+        Ok(Fields::of(vec![(to, Node::Leaf(Value::text(text.repeat(times))))]))
     });
-    operations.on(ping, |_| async { Ok(Fields::default().into()) });
+    operations.on(ping, |_| async { Ok(Fields::default()) });
     let item = schema.resolve("/lab:lab/item");
     let reset = schema.actions_of(item).next().unwrap();
     let value = schema.resolve("/lab:lab/item/value");
@@ -257,7 +257,7 @@ fn operations(schema: &'static Schema) -> Operations {
         let before = call.datastore.snapshot().read(Store::Config, &at);
         let node = Node::Leaf(call.input.leaf(to).unwrap().clone());
         call.datastore.commit(Transaction::new(&call.user, vec![Edit::put(Store::Config, at, node)])).await?;
-        Ok(Fields::of(before.into_iter().map(|node| (was, node)).collect()).into())
+        Ok(Fields::of(before.into_iter().map(|node| (was, node)).collect()))
     });
     operations
 }

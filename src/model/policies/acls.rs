@@ -267,7 +267,7 @@ impl AclNames {
                 fields.leaf_list(self.groups).next().is_some() || fields.leaf(self.port_security).is_some();
             bound && fields.leaf(self.parent).is_none()
         };
-        elan.is_none() && vpn.is_none() && ietf.is_some_and(|fields| says(fields))
+        elan.is_none() && vpn.is_none() && ietf.is_some_and(says)
     }
 
     /// Those of an interface's entry.

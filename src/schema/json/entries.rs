@@ -43,7 +43,7 @@ impl<'de> Visitor<'de> for ListVisitor<'_> {
             number.set(number.get() + 1);
             let seed = EntrySeed { reader, at: &at, depth: self.depth + 1, expected: self.expected };
             let Some(entry) = seq.next_element_seed(seed)? else { break };
-            all.extend(entry.map(|(key, fields)| (key, fields)));
+            all.extend(entry);
         }
         gathered(reader, self.at, all)
     }

@@ -119,7 +119,7 @@ impl<'t> Elements<'_, 't> {
             match all {
                 Several::Entries(entries) => {
                     let entry = self.entry(&entry_at, &tag)?;
-                    entries.extend(entry.map(|(key, fields)| (key, fields)));
+                    entries.extend(entry);
                 }
                 Several::Values(values) => {
                     self.attributes(&entry_at, &tag)?;
