@@ -121,3 +121,32 @@ impl Places {
         self.hasher.hash_one((node, above))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Fields, builtin};
+
+    #[test]
+    fn the_same_places_are_one_row_and_there_are_only_so_many() {
+        let places = Places::new(builtin());
+        let of = |path: &str| {
+            let path = DataPath::root().child(builtin().resolve(path));
+            places.of(Store::Config, path, &Fields::default().into())
+        };
+        let (one, other) = (of("/pod:coe"), of("/elan:elan-instances"));
+        assert!(Arc::ptr_eq(&one, &of("/pod:coe")) && !Arc::ptr_eq(&one, &other));
+        let row = |number: usize| {
+            let all: Vec<_> =
+                (0..16).map(|bit| if number >> bit & 1 == 1 { &one } else { &other }).cloned().collect();
+            places.row(all.iter())
+        };
+        let rows: Vec<_> = (0..MOST).map(|number| row(number).unwrap()).collect();
+        assert!(Arc::ptr_eq(&rows[5], &row(5).unwrap()) && rows[5] != rows[6]);
+        assert_eq!(row(MOST), None, "there are too many");
+        drop(rows);
+        places.sweep();
+        assert!(row(MOST).is_some(), "those that no key has make room");
+        assert!(Arc::ptr_eq(&one, &of("/pod:coe")), "places that somebody has stay");
+    }
+}

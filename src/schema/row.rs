@@ -187,8 +187,9 @@ impl Wanted<'_> {
 
     /// Leafs and leaf-lists are compared by what they say; of all else only one and the same is the same.
     fn is(&self, row: &Row) -> bool {
-        let is_at = |place: &Place, node: &Node| match (place, node) {
-            (Place::Own(_), _) => false,
+        let same = |node: &Node, common: bool, place: &Place| match (place, node) {
+            (Place::Own(_), _) => !common,
+            _ if !common => false,
             (Place::Common(Node::Leaf(one)), Node::Leaf(other)) => one == other,
             (Place::Common(Node::LeafList(one)), Node::LeafList(other)) => one == other,
             (Place::Common(Node::List(one)), Node::List(other)) => one.ptr_eq(other),
@@ -197,8 +198,8 @@ impl Wanted<'_> {
         };
         let wanted = self.children.iter().zip(&self.common);
         row.ids.len() == self.children.len()
-            && wanted.zip(row.ids.iter().zip(&row.places)).all(|(((id, node), common), (other, place))| {
-                id == other && if *common { is_at(place, node) } else { matches!(place, Place::Own(_)) }
-            })
+            && wanted
+                .zip(row.ids.iter().zip(&row.places))
+                .all(|(((id, node), common), (other, place))| id == other && same(node, *common, place))
     }
 }
