@@ -193,7 +193,7 @@ class Policies:
     def connection_should(self, verb, one, other, port=80, kind="TCP"):
         """`pass` or `fail`, at last."""
         wanted = verb == "pass"
-        wait_until(f"{kind}/{port} from {one} to {other} {verb}es", lambda: self.passes(one, other, kind, int(port)) == wanted, 8)
+        wait_until(f"{kind}/{port} from {one} to {other} {verb}es", lambda: self.passes(one, other, kind, int(port)) == wanted, 20)
 
     @keyword
     def long_datagrams_should(self, verb, one, other, port=53, size=8000):

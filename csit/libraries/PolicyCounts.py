@@ -16,7 +16,7 @@ DROP_LOG = "/rests/data/coeus-policy:drop-log"
 #: Bytes of a datagram's frame besides what it says: Ethernet, IPv4 and UDP headers.
 HEADERS = 14 + 20 + 8
 #: Seconds until a number that was read is read anew, and until a switch has heard from its datapath.
-PATIENCE = 12
+PATIENCE = 30
 
 
 @library(scope="SUITE", auto_keywords=False)
@@ -253,10 +253,10 @@ class PolicyCounts:
     def answer_that_crosses_a_policy_opens_nothing(self, server, client, name, spec, port=53):
         """What the server sends right behind its first policy is tracked as a beginning. The client goes on for a moment, and no longer."""
         source, target = self.coeus.pods[server], self.coeus.pods[client]
-        asking = carry.endpoint(target.namespace, target.address, socket.SOCK_DGRAM, 0.3)
+        asking = carry.endpoint(target.namespace, target.address, socket.SOCK_DGRAM, 1)
         answering = carry.inside(source.namespace, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         answering.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        answering.settimeout(0.3)
+        answering.settimeout(1)
         answering.bind((source.address, int(port)))
 
         def passes():
@@ -273,7 +273,7 @@ class PolicyCounts:
             answering.sendto(b"answered", asking.getsockname())
             asking.recv(100)
             opened = passes()
-            wait_until(f"{client} is stopped", lambda: not passes(), 8, 0.2)
+            wait_until(f"{client} is stopped", lambda: not passes(), 20, 0.2)
             if passes():
                 raise AssertionError(f"{client} passes again")
         return opened

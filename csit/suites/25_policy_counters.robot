@@ -168,9 +168,13 @@ A Namespace May Want Its Drops Logged
     Open Session
 
 An Answer That Crosses A First Policy Opens Nothing
-    Delete All Policies
+    [Documentation]    On a busy machine the answer may come too late to cross anything: then it is tried again.
     ${spec}=    Evaluate    {"podSelector": {"matchLabels": {"app": "a"}}, "policyTypes": ["Ingress"]}
-    ${opened}=    Answer That Crosses A Policy Opens Nothing    blue:p1    blue:p4    shut    ${spec}    5353
+    FOR    ${try}    IN RANGE    5
+        Delete All Policies
+        ${opened}=    Answer That Crosses A Policy Opens Nothing    blue:p1    blue:p4    shut    ${spec}    5353
+        IF    ${opened}    BREAK
+    END
     Should Be True    ${opened}    the answer was not tracked as a beginning: nothing was tried
 
 *** Keywords ***
