@@ -4,7 +4,7 @@ use super::super::nodes::{InnerList, ListAt};
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Mapping, Model, Touched};
-use crate::schema::{Schema, SchemaId, Text, Value};
+use crate::schema::{Node, Schema, SchemaId, Text, Value};
 
 /// The part of the feature that is about services.
 pub struct ServiceAddresses {
@@ -35,8 +35,11 @@ impl ServiceAddresses {
         let Some(row) = model.floating_of_service(uid) else { return };
         let router = [Value::Text(uid.clone())];
         let (path, build) = self.router.entry(router.clone());
-        let network = row.network.clone().map(Value::Text);
-        out.node(Store::Config, path, build.leaf_if(self.network, network).node());
+        out.node(Store::Config, path.clone(), build.node());
+        // By itself: an entry that is put anew is put without the addresses in it.
+        if let Some(network) = &row.network {
+            out.node(Store::Config, path.child(self.network), Node::Leaf(Value::Text(network.clone())));
+        }
         for Mapping { external, port, internal } in &row.mappings {
             let (path, build) =
                 self.ports.entry(self.router.inner(router.clone()), [Value::Text(port.clone())]);

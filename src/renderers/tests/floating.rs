@@ -203,6 +203,21 @@ fn pods_of_a_service_with_an_address_outside_have_floating_ip_info() {
     assert!(before == [world.tables(1, ""), world.tables(2, "")]);
 }
 
+/// An entry that comes to be about another network keeps what is in it.
+#[test]
+fn an_entry_of_another_network_keeps_its_addresses() {
+    const INFO: &str = "odl-nat:floating-ip-info/router-ports=web";
+    const FIRST: &str = "00000000-b0b4-4580-8d14-11fcaced2ac6";
+    let mut world = two_pods().on_two_nodes().with([external(NET, None)]);
+    world.put([exposed("web", "blue", &["203.0.113.7"], &["p1"])]);
+    assert!(world.read(Config, INFO).contains(NET));
+    world.put([external(FIRST, None)]);
+    let text = world.read(Config, INFO);
+    for part in ["blue:p1", "10.11.1.10", "203.0.113.7", FIRST] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
 /// The words of a refusal; empty: it is taken.
 fn refused(world: &World, rows: &[Row]) -> (bool, String) {
     world
