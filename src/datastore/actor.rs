@@ -1,4 +1,4 @@
-//! The single writer: a thread that takes transactions in order, journals a group of them with one fdatasync, and only
+//! The single writer: a thread that takes transactions in order, has a group of them journalled with one fdatasync, and only
 //! then shows and acknowledges them. Readers take the published snapshot and never wait.
 
 use std::net::SocketAddr;
@@ -13,10 +13,11 @@ use super::candidate::{self, Candidates};
 use super::checkpoint::Checkpointer;
 use super::journal::{Journal, JournalError, Record};
 use super::recovery::{SKIP, kind_of};
+use super::scribe::Scribe;
 use super::times::Times;
 use super::timings::Timings;
 use super::{
-    Committed, Core, DatastoreError, Edit, Engine, Entry, History, Kind, Limits, Planned, Question,
+    Committed, Core, DatastoreError, Edit, Engine, Entry, History, IdChange, Kind, Limits, Planned, Question,
     Recovered, RecoveryError, Revision, Snapshot, Transaction, recover, wants_checkpoint,
 };
 use crate::access::{self, Denials, Gatekeeper, Grants, Identity};
@@ -136,7 +137,7 @@ pub fn start_with(
     let timings = Timings::default();
     let mut writer = Writer {
         core,
-        journal,
+        scribe: Scribe::start(journal, timings.clone()).map_err(no_thread)?,
         checkpoints,
         published: published.clone(),
         shown,
@@ -403,7 +404,7 @@ impl Handle {
 
 struct Writer {
     core: Core,
-    journal: Box<dyn Journal>,
+    scribe: Scribe,
     checkpoints: Checkpointer,
     published: Arc<ArcSwap<Snapshot>>,
     shown: watch::Sender<Revision>,
@@ -451,6 +452,9 @@ impl Writer {
         let time = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let mark = self.core.mark();
         let mut waiting: Vec<Waiting> = Vec::with_capacity(messages.len());
+        // Who is alone waits for nobody: the record goes to the disk while the transaction is rendered.
+        let is_alone = messages.len() == 1;
+        let mut journalled = Journalled::default();
         let mut records = Vec::new();
         let mut entries = Vec::new();
         let mut stop = None;
@@ -463,45 +467,45 @@ impl Writer {
                     let _ = reply.send(self.core.with_origin(error, &edits));
                 }
                 Message::Plan { transaction, reply } => {
-                    let _ = reply.send(self.guarded(now, |core| core.plan(&transaction, now)));
+                    let _ = reply.send(guarded(&mut self.core, now, |core| core.plan(&transaction, now)));
                 }
                 Message::Commit { transaction, reply } => {
-                    let before = self.core.snapshot.revision;
-                    let outcome = self.guarded(now, |core| core.apply_unsettled(&transaction, now));
-                    let Ok(committed) = &outcome else {
-                        waiting.push((reply, outcome));
-                        continue;
-                    };
-                    if committed.changed {
-                        entries.push(self.entry(&transaction, before, now));
-                    }
-                    if committed.changed && transaction.durable {
-                        let record = Record {
-                            revision: committed.revision.0,
-                            author: transaction.author.to_string(),
-                            time,
-                            edits: transaction.edits,
-                            ids: committed.ids.clone(),
-                        };
-                        let bytes = record.to_bytes(self.core.snapshot.schema);
-                        if let Some(entry) = entries.last_mut() {
-                            entry.bytes = bytes.len();
+                    let Writer { core, scribe, .. } = self;
+                    let (before, schema) = (core.snapshot.revision, core.snapshot.schema);
+                    let mut length = None;
+                    let mut decided = |revision: Revision, ids: &[IdChange]| {
+                        let Transaction { author, edits, .. } = &transaction;
+                        let record = record(revision, author, time, edits, ids).to_bytes(schema);
+                        length = Some(record.len());
+                        journalled.add(revision);
+                        if is_alone {
+                            scribe.begin(vec![(revision.0, record)]);
+                        } else {
+                            records.push((revision.0, record));
                         }
-                        records.push((committed.revision.0, bytes));
+                    };
+                    let outcome =
+                        guarded(core, now, |core| core.apply_unsettled(&transaction, now, &mut decided));
+                    if let Ok(committed) = &outcome
+                        && committed.changed
+                    {
+                        let bytes = length.unwrap_or_default();
+                        entries.push(Entry { bytes, ..self.entry(&transaction, before, now) });
                     }
                     waiting.push((reply, outcome));
                 }
             }
         }
-        if records.is_empty() && self.core.snapshot.revision.0 > self.last + SKIP / 2 {
+        if journalled.count == 0 && self.core.snapshot.revision.0 > self.last + SKIP / 2 {
+            journalled.add(self.core.snapshot.revision);
             records.push(self.milestone(time));
         }
-        let durable = self.append(&records);
-        if let Err(error) = durable {
+        self.scribe.begin(records);
+        if let Err(error) = self.scribe.finish() {
             tracing::error!(%error, transactions = waiting.len(), "nothing could be made durable; taking it back");
             self.core.roll_back(mark, now);
             entries.clear();
-            records.clear();
+            journalled = Journalled::default();
             let reason = error.to_string();
             for (_, outcome) in &mut waiting {
                 if matches!(outcome, Ok(committed) if committed.changed) {
@@ -512,8 +516,8 @@ impl Writer {
         // Switches are told while what is derived is put where it is read.
         self.core.published();
         self.settle(&mut entries, now);
-        self.records += records.len();
-        self.last = records.last().map_or(self.last, |(revision, _)| *revision);
+        self.records += journalled.count;
+        self.last = journalled.last.map_or(self.last, |last| last.0);
         self.core.keep();
         if let Some(last) = entries.last_mut().filter(|last| last.revision == self.core.snapshot.revision) {
             // Whole, and without the way that leads to it.
@@ -544,17 +548,6 @@ impl Writer {
         }
     }
 
-    /// Makes records durable, if there are any.
-    fn append(&mut self, records: &[(u64, Vec<u8>)]) -> Result<(), super::journal::JournalError> {
-        if records.is_empty() {
-            return Ok(());
-        }
-        let started = Instant::now();
-        self.journal.append(records)?;
-        self.timings.journalled(started);
-        Ok(())
-    }
-
     fn entry(&self, transaction: &Transaction, previous: Revision, now: SystemTime) -> Entry {
         let kind = if transaction.durable { kind_of(&transaction.edits) } else { Kind::Passing };
         Entry {
@@ -572,24 +565,7 @@ impl Writer {
     /// A record without edits: the journal has to know how far revisions are, so that none is used again.
     fn milestone(&self, time: u64) -> (u64, Vec<u8>) {
         let revision = self.core.snapshot.revision.0;
-        let (edits, ids) = (Vec::new(), Vec::new());
-        let record = Record { revision, author: "coeus".into(), time, edits, ids };
-        (revision, record.to_bytes(self.core.snapshot.schema))
-    }
-
-    /// A fault of ours costs the transaction that met it, not the process: the state before it is computed anew.
-    fn guarded<T>(
-        &mut self,
-        now: SystemTime,
-        step: impl FnOnce(&mut Core) -> Result<T, DatastoreError>,
-    ) -> Result<T, DatastoreError> {
-        let core = &mut self.core;
-        catch_unwind(AssertUnwindSafe(|| step(core))).unwrap_or_else(|_| {
-            tracing::error!("a transaction met a fault of the program and is refused");
-            let mark = self.core.mark();
-            self.core.roll_back(mark, now);
-            Err(DatastoreError::Rendering { reason: "a fault of the program, see its log".into() })
-        })
+        (revision, record(Revision(revision), "coeus", time, &[], &[]).to_bytes(self.core.snapshot.schema))
     }
 
     fn show(&mut self, now: SystemTime) {
@@ -622,4 +598,41 @@ impl Writer {
             None => {}
         }
     }
+}
+
+/// What of a group the journal has, or will have.
+#[derive(Default)]
+struct Journalled {
+    count: usize,
+    last: Option<Revision>,
+}
+
+impl Journalled {
+    fn add(&mut self, revision: Revision) {
+        self.count += 1;
+        self.last = Some(revision);
+    }
+}
+
+/// A fault of ours costs the transaction that met it, not the process: the state before it is computed anew.
+fn guarded<T>(
+    core: &mut Core,
+    now: SystemTime,
+    step: impl FnOnce(&mut Core) -> Result<T, DatastoreError>,
+) -> Result<T, DatastoreError> {
+    catch_unwind(AssertUnwindSafe(|| step(core))).unwrap_or_else(|_| {
+        tracing::error!("a transaction met a fault of the program and is refused");
+        core.roll_back(core.mark(), now);
+        Err(DatastoreError::Rendering { reason: "a fault of the program, see its log".into() })
+    })
+}
+
+fn record<'a>(
+    revision: Revision,
+    author: &'a str,
+    time: u64,
+    edits: &'a [Edit],
+    ids: &'a [IdChange],
+) -> Record<'a> {
+    Record { revision: revision.0, author: author.into(), time, edits: edits.into(), ids: ids.into() }
 }

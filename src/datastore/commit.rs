@@ -110,10 +110,13 @@ pub trait Engine: Send {
         None
     }
 
-    /// Renders what the commit touches. Flows are held back until [`Engine::published`].
-    fn render(&mut self, commit: &Commit<'_>) -> Derived;
+    /// Takes the commit in. What it takes and gives back of ids is certain then, and nothing can refuse it any more.
+    fn take(&mut self, commit: &Commit<'_>) -> Vec<IdChange>;
 
-    /// What [`Engine::render`] would answer, and a report of what it would do, in a form that the engine and those who ask it
+    /// Renders what the commit that was taken in last touches. Flows are held back until [`Engine::published`].
+    fn render(&mut self, commit: &Commit<'_>) -> Vec<DerivedEdit>;
+
+    /// What [`Engine::take`] and [`Engine::render`] would answer, and a report of what it would do, in a form that the engine and those who ask it
     /// agree on. Afterwards everything is as it was with `before`, the present state.
     fn plan(&mut self, commit: &Commit<'_>, before: &Snapshot) -> (Derived, Report);
 

@@ -73,6 +73,9 @@ pub struct Planned {
     pub report: Report,
 }
 
+/// Told of a transaction that will be carried out whatever comes, before it is: its revision, and how ids change.
+pub(super) type Decided<'a> = &'a mut dyn FnMut(Revision, &[IdChange]);
+
 /// A transaction on its way, before the engine has seen it.
 struct Prepared {
     before: Snapshot,
@@ -162,24 +165,26 @@ impl Core {
     /// # Errors
     /// Whatever makes the transaction impossible, with the path concerned.
     pub fn apply(&mut self, transaction: &Transaction, now: SystemTime) -> Result<Committed, DatastoreError> {
-        let outcome = self.apply_unsettled(transaction, now);
+        let outcome = self.apply_unsettled(transaction, now, &mut |_, _| ());
         self.settle(now);
         outcome
     }
 
-    /// The same, but what is derived does not stand in the trees before [`Core::settle`]: switches need not wait for that.
+    /// The same, but what is derived does not stand in the trees before [`Core::settle`]: switches need not wait for that. And
+    /// `decided` is told of a durable transaction before it is rendered: the journal need not wait for that.
     pub(super) fn apply_unsettled(
         &mut self,
         transaction: &Transaction,
         now: SystemTime,
+        decided: Decided<'_>,
     ) -> Result<Committed, DatastoreError> {
         self.settle(now);
         let outcome = if !transaction.durable {
             self.apply_passing(transaction)
         } else if let Some(place) = self.in_place(transaction) {
-            self.apply_in_place(transaction, place, now)
+            self.apply_in_place(transaction, place, now, decided)
         } else {
-            self.apply_to_copy(transaction, now)
+            self.apply_to_copy(transaction, now, decided)
         };
         outcome.map_err(|error| self.with_origin(error, &transaction.edits))
     }
@@ -194,11 +199,7 @@ impl Core {
             self.state = State::kept(Arc::new(self.snapshot.clone()), self.ids.clone());
         }
         if outcome.is_err() {
-            tracing::error!(
-                revision,
-                "what was derived could not be put in place; everything is derived anew"
-            );
-            self.restore(now);
+            self.derive_anew(now);
         }
         true
     }
@@ -223,6 +224,7 @@ impl Core {
         &mut self,
         transaction: &Transaction,
         now: SystemTime,
+        decided: Decided<'_>,
     ) -> Result<Committed, DatastoreError> {
         let Prepared { before, after, created, changes } = self.prepare(transaction)?;
         if changes.is_empty() {
@@ -230,12 +232,17 @@ impl Core {
         }
         let revision = after.revision;
         let commit = Commit { revision, after: &after, changes: &changes, now };
-        let derived = self.render(&commit, now, |engine, commit| engine.render(commit))?;
-        take_ids(&mut self.ids, &derived.ids);
+        let ids = self.ask_engine(&commit, now, |engine, commit| engine.take(commit))?;
+        decided(revision, &ids);
+        let derived = self.render(&commit);
         self.remember(revision, &changes);
+        take_ids(&mut self.ids, &ids);
         self.snapshot = after;
-        self.unsettled = Some(derived.edits.into());
-        Ok(Committed { revision, created, changed: true, ids: derived.ids })
+        match derived {
+            Some(edits) => self.unsettled = Some(edits),
+            None => self.derive_anew(now),
+        }
+        Ok(Committed { revision, created, changed: true, ids })
     }
 
     /// What a durable transaction would do; everything stays as it is.
@@ -248,7 +255,8 @@ impl Core {
         let Prepared { before, mut after, created, changes } = prepared;
         let revision = after.revision;
         let commit = Commit { revision, after: &after, changes: &changes, now };
-        let (derived, report) = self.render(&commit, now, |engine, commit| engine.plan(commit, &before))?;
+        let (derived, report) =
+            self.ask_engine(&commit, now, |engine, commit| engine.plan(commit, &before))?;
         derive(&mut after, &derived.edits, revision.0);
         Ok(Planned { before, after, created, report })
     }
@@ -367,20 +375,20 @@ impl Core {
         validate_with(&mut self.index, after.schema, &merged, &changes).map_err(DatastoreError::Invalid)
     }
 
-    /// Checks and renders. A panic in a renderer costs this transaction, not the process.
-    pub(super) fn render<T>(
+    /// Has the engine check a commit, and then do something with it. A panic costs this transaction, not the process.
+    pub(super) fn ask_engine<T>(
         &mut self,
         commit: &Commit<'_>,
         now: SystemTime,
-        render: impl FnOnce(&mut dyn Engine, &Commit<'_>) -> T,
+        question: impl FnOnce(&mut dyn Engine, &Commit<'_>) -> T,
     ) -> Result<T, DatastoreError> {
         let engine = &mut *self.engine;
         let outcome = catch_unwind(AssertUnwindSafe(|| -> Result<T, super::Refusal> {
             engine.check(commit)?;
-            Ok(render(engine, commit))
+            Ok(question(engine, commit))
         }));
         match outcome {
-            Ok(Ok(rendered)) => Ok(rendered),
+            Ok(Ok(answer)) => Ok(answer),
             Ok(Err(refusal)) => {
                 let path = self.path(&refusal.path);
                 Err(DatastoreError::refused(refusal, path))
@@ -394,11 +402,31 @@ impl Core {
                 tracing::error!(
                     reason,
                     revision = commit.revision.0,
-                    "a renderer panicked; the transaction is refused"
+                    "the engine panicked; the transaction is refused"
                 );
                 self.restore(now);
                 Err(DatastoreError::Rendering { reason })
             }
+        }
+    }
+
+    /// What the engine derives of a commit that it has taken in. `None`: it panicked.
+    pub(super) fn render(&mut self, commit: &Commit<'_>) -> Option<Arc<[DerivedEdit]>> {
+        let engine = &mut *self.engine;
+        catch_unwind(AssertUnwindSafe(|| engine.render(commit).into())).ok()
+    }
+
+    /// Has everything derived anew from the present state, which stands.
+    pub(super) fn derive_anew(&mut self, now: SystemTime) {
+        let revision = self.snapshot.revision;
+        tracing::error!(revision = revision.0, "the engine panicked; everything is derived anew");
+        self.unsettled = None;
+        self.state = State::kept(Arc::new(self.snapshot.clone()), self.ids.clone());
+        if catch_unwind(AssertUnwindSafe(|| self.restore(now))).is_err() {
+            tracing::error!(
+                revision = revision.0,
+                "that failed, too: what is derived is not to be relied on; restart the controller"
+            );
         }
     }
 }

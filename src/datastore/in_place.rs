@@ -1,13 +1,13 @@
 //! Commits of one edit within a list that is there already: the trees are edited where they are, so that the commits of a group
 //! copy what they share once and not each for itself.
 
-use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::core::{apply_edit, take_ids};
+use super::core::{Decided, apply_edit, take_ids};
 use super::past::{Done, State};
 use super::{
-    Change, Commit, Committed, Core, DatastoreError, Edit, Operation, Revision, Snapshot, Transaction,
+    Change, Commit, Committed, Core, DatastoreError, Edit, IdChange, Operation, Revision, Snapshot,
+    Transaction,
 };
 use crate::schema::{DataPath, Entries, Fields, Node, NodeRef, diff_entry, tree};
 
@@ -41,6 +41,7 @@ impl Core {
         transaction: &Transaction,
         (edit, entry): (&Edit, DataPath),
         now: SystemTime,
+        decided: Decided<'_>,
     ) -> Result<Committed, DatastoreError> {
         let grants = self.may_apply(transaction)?;
         let before = self.snapshot.revision;
@@ -48,11 +49,13 @@ impl Core {
         if edit.operation == Operation::Replace && self.is_so_already(edit) {
             return Ok(unchanged(false));
         }
-        let outcome = self.carry_out(grants.as_deref(), edit, &entry, now);
+        let outcome = self.carry_out(grants.as_deref(), edit, &entry, now, decided);
         match outcome {
-            Ok((created, Some(done))) => {
-                let ids = done.ids.clone();
-                self.state = State::after(self.state.clone(), done);
+            Ok((created, Some((ids, done)))) => {
+                match done {
+                    Some(done) => self.state = State::after(self.state.clone(), done),
+                    None => self.derive_anew(now),
+                }
                 Ok(Committed { revision: self.snapshot.revision, created: vec![created], changed: true, ids })
             }
             Ok((created, None)) => {
@@ -71,15 +74,16 @@ impl Core {
         there.is_some_and(|there| edit.node.as_ref() == Some(&there.to_node()))
     }
 
-    /// Edits the present state. Returns whether nothing was there, and what was done. Whoever gets an error, or nothing that was
-    /// done, has to take it back.
+    /// Edits the present state. Returns whether nothing was there, and what was done: how ids changed, and all of it unless the engine
+    /// panicked. Whoever gets an error, or nothing that was done, has to take it back.
     fn carry_out(
         &mut self,
         grants: Option<&crate::access::Grants>,
         edit: &Edit,
         entry: &DataPath,
         now: SystemTime,
-    ) -> Result<(bool, Option<Done>), DatastoreError> {
+        decided: Decided<'_>,
+    ) -> Result<(bool, Option<(Vec<IdChange>, Option<Done>)>), DatastoreError> {
         let revision = Revision(self.snapshot.revision.0 + 1);
         let schema = self.snapshot.schema;
         let rules = Core::access_rules(&self.snapshot);
@@ -100,14 +104,15 @@ impl Core {
         self.validate(&after, &changes)?;
         after.revision = revision;
         let commit = Commit { revision, after: &after, changes: &changes, now };
-        let derived = self.render(&commit, now, |engine, commit| engine.render(commit))?;
-        take_ids(&mut self.ids, &derived.ids);
+        let ids = self.ask_engine(&commit, now, |engine, commit| engine.take(commit))?;
+        decided(revision, &ids);
+        let derived = self.render(&commit);
         self.remember(revision, &changes);
+        take_ids(&mut self.ids, &ids);
         self.snapshot = after;
-        let edits: Arc<[_]> = derived.edits.into();
-        self.unsettled = Some(edits.clone());
-        let done = Done { revision, edit: edit.clone(), derived: edits, ids: derived.ids };
-        Ok((created, Some(done)))
+        self.unsettled = derived.clone();
+        let done = derived.map(|derived| Done { revision, edit: edit.clone(), derived, ids: ids.clone() });
+        Ok((created, Some((ids, done))))
     }
 }
 

@@ -19,6 +19,7 @@ pub mod journal;
 mod past;
 mod precondition;
 mod recovery;
+mod scribe;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -199,8 +200,12 @@ impl Engine for NullEngine {
         Ok(())
     }
 
-    fn render(&mut self, _: &Commit<'_>) -> Derived {
-        Derived::default()
+    fn take(&mut self, _: &Commit<'_>) -> Vec<IdChange> {
+        Vec::new()
+    }
+
+    fn render(&mut self, _: &Commit<'_>) -> Vec<DerivedEdit> {
+        Vec::new()
     }
 
     fn published(&mut self, _: Revision) {}

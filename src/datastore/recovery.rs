@@ -121,12 +121,12 @@ impl Replay {
         }
     }
 
-    fn record(&mut self, revision: u64, bytes: &[u8]) -> Result<Record, RecordError> {
+    fn record(&mut self, revision: u64, bytes: &[u8]) -> Result<Record<'static>, RecordError> {
         let record = Record::from_bytes(self.snapshot.schema, revision, bytes)?;
-        for edit in &record.edits {
+        for edit in record.edits.iter() {
             replay(&mut self.snapshot, edit).map_err(|reason| RecordError { revision, reason })?;
         }
-        for change in &record.ids {
+        for change in record.ids.iter() {
             match change.id {
                 Some(id) => {
                     self.released.remove(&(change.pool.clone(), id));
@@ -203,7 +203,8 @@ const ENTRIES: usize = 1000;
 pub fn checkpoint_parts(snapshot: &Snapshot, ids: &[IdChange], time: u64) -> Vec<Vec<u8>> {
     let schema = snapshot.schema;
     let record = |edits: Vec<Edit>, ids: Vec<IdChange>| {
-        let record = Record { revision: snapshot.revision.0, author: "checkpoint".into(), time, edits, ids };
+        let (revision, author) = (snapshot.revision.0, "checkpoint".into());
+        let record = Record { revision, author, time, edits: edits.into(), ids: ids.into() };
         record.to_bytes(schema)
     };
     let mut parts = vec![record(Vec::new(), ids.to_vec())];

@@ -12,8 +12,8 @@ use super::plan::Plan;
 use super::rendered::{AtPlace, Item, Output};
 use super::workshop::Workshop;
 use crate::datastore::{
-    self, Change, Commit, Derived, IdChange, IdPools, Question, Refusal, Report, Resting, Revision, Snapshot,
-    Store,
+    self, Change, Commit, Derived, DerivedEdit, IdChange, IdPools, Question, Refusal, Report, Resting,
+    Revision, Snapshot, Store,
 };
 use crate::model::{Allocator, Model, Pool, Reader};
 use crate::net::Dpid;
@@ -29,6 +29,8 @@ pub struct Engine {
     workshop: Workshop,
     pools: IdPools,
     id_nodes: IdNodes,
+    /// Taken in, but not yet rendered: what to render, and the ids that changed.
+    taken: (Vec<Key>, Vec<IdChange>),
     /// Rendered, but not yet durable: oldest first.
     unpublished: Vec<(Revision, Changes)>,
     sink: Sink,
@@ -41,6 +43,7 @@ impl Engine {
             workshop: Workshop::new(schema, all(schema)),
             pools: pools(),
             id_nodes: IdNodes::new(schema),
+            taken: Default::default(),
             unpublished: Vec::new(),
             sink,
         }
@@ -108,6 +111,7 @@ impl datastore::Engine for Engine {
     fn restore(&mut self, snapshot: &Snapshot, ids: &[IdChange], now: SystemTime) -> Derived {
         let published = self.published_state();
         self.workshop.clear();
+        self.taken = Default::default();
         let resting = self.pools.resting();
         self.pools = pools();
         self.pools.restore(ids);
@@ -173,17 +177,24 @@ impl datastore::Engine for Engine {
         self.said_behind(store, path)
     }
 
-    fn render(&mut self, commit: &Commit<'_>) -> Derived {
+    fn take(&mut self, commit: &Commit<'_>) -> Vec<IdChange> {
         let mut at = At { pools: &mut self.pools, now: commit.now };
         let rows = self.reader.changed(commit.changes, commit.after);
-        let mut changes = self.workshop.apply(rows, commit.revision.0, &mut at).finish();
-        let mut edits = changes.take_edits();
+        let keys = self.workshop.take(rows, &mut at);
         let ids = self.pools.take_changes();
+        self.taken = (keys, ids.clone());
+        ids
+    }
+
+    fn render(&mut self, commit: &Commit<'_>) -> Vec<DerivedEdit> {
+        let (keys, ids) = std::mem::take(&mut self.taken);
+        let mut changes = self.workshop.render(keys, commit.revision.0).finish();
+        let mut edits = changes.take_edits();
         edits.extend(self.id_nodes.entries(&ids));
         if !changes.is_empty() {
             self.unpublished.push((commit.revision, changes));
         }
-        Derived { edits, ids }
+        edits
     }
 
     fn plan(&mut self, commit: &Commit<'_>, before: &Snapshot) -> (Derived, Report) {

@@ -92,6 +92,12 @@ impl Workshop {
         revision: u64,
         ids: &mut dyn Allocator,
     ) -> Difference {
+        let keys = self.take(rows, ids);
+        self.render(keys, revision)
+    }
+
+    /// Takes in rows. Returns the keys that look different for it, in order.
+    pub fn take(&mut self, rows: impl IntoIterator<Item = Row>, ids: &mut dyn Allocator) -> Vec<Key> {
         let touched = self.model.apply(rows, ids);
         let mut keys = Vec::new();
         for renderer in &self.renderers {
@@ -99,6 +105,11 @@ impl Workshop {
         }
         keys.sort_unstable();
         keys.dedup();
+        keys
+    }
+
+    /// Renders keys anew, which come in order.
+    pub fn render(&mut self, keys: Vec<Key>, revision: u64) -> Difference {
         debug!(keys = keys.len(), "rendering");
         let rendered = self.render_all(&keys, revision);
         let mut difference = Difference::default();
@@ -126,7 +137,7 @@ impl Workshop {
 
     /// What all renderers make of each key, in the order of the keys. Many keys are shared out: each depends on the model alone.
     fn render_all(&self, keys: &[Key], revision: u64) -> Vec<Option<Fresh>> {
-        let render = |keys: &[Key]| keys.iter().map(|key| self.render(key, revision)).collect::<Vec<_>>();
+        let render = |keys: &[Key]| keys.iter().map(|key| self.render_key(key, revision)).collect::<Vec<_>>();
         if keys.len() < MANY {
             return render(keys);
         }
@@ -145,7 +156,7 @@ impl Workshop {
     }
 
     /// What all renderers make of a key. Nothing if one has a fault: what the key rendered before then stays.
-    fn render(&self, key: &Key, revision: u64) -> Option<Fresh> {
+    fn render_key(&self, key: &Key, revision: u64) -> Option<Fresh> {
         let mut out = Rendered::new(revision, &self.places);
         for renderer in &self.renderers {
             let rendered = catch_unwind(AssertUnwindSafe(|| renderer.render(key, &self.model, &mut out)));

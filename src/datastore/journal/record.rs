@@ -1,6 +1,8 @@
 //! A transaction as the journal keeps it: one line of JSON, so that it can be read without the program and survives a
 //! change of the models.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -15,13 +17,13 @@ fn put_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
 
 /// One committed transaction.
 #[derive(Debug, Clone)]
-pub struct Record {
+pub struct Record<'a> {
     pub revision: u64,
-    pub author: String,
+    pub author: Cow<'a, str>,
     /// Seconds since 1970.
     pub time: u64,
-    pub edits: Vec<Edit>,
-    pub ids: Vec<IdChange>,
+    pub edits: Cow<'a, [Edit]>,
+    pub ids: Cow<'a, [IdChange]>,
 }
 
 /// A record does not fit the models.
@@ -56,7 +58,7 @@ struct EditLine<'a> {
     position: Option<(String, Option<String>)>,
 }
 
-impl Record {
+impl Record<'_> {
     /// The record as one JSON object, written in one go: a thousand pods are one record.
     pub fn to_bytes(&self, schema: &Schema) -> Vec<u8> {
         let mut out = Vec::with_capacity(512);
@@ -93,7 +95,7 @@ impl Record {
 
     /// # Errors
     /// When the bytes are no record, or name nodes that the models do not have.
-    pub fn from_bytes(schema: &Schema, revision: u64, bytes: &[u8]) -> Result<Record, RecordError> {
+    pub fn from_bytes(schema: &Schema, revision: u64, bytes: &[u8]) -> Result<Record<'static>, RecordError> {
         let wrong = |reason: String| RecordError { revision, reason };
         let line: Line<'_> = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
         let mut edits = Vec::with_capacity(line.edits.len());
@@ -115,8 +117,14 @@ impl Record {
             edits.push(Edit { store, operation, path, node, position });
         }
         let id = |(pool, key, id): (String, String, _)| IdChange { pool: pool.into(), key: key.into(), id };
-        let ids = line.ids.into_iter().map(id).collect();
-        Ok(Record { revision: line.rev, author: line.by, time: line.at, edits, ids })
+        let ids: Vec<_> = line.ids.into_iter().map(id).collect();
+        Ok(Record {
+            revision: line.rev,
+            author: line.by.into(),
+            time: line.at,
+            edits: edits.into(),
+            ids: ids.into(),
+        })
     }
 }
 

@@ -56,7 +56,7 @@ proptest! {
             let transaction = Transaction::new("t", vec![edit]);
             let now = SystemTime::UNIX_EPOCH;
             let answer = one.apply(&transaction, now);
-            let wanted = other.apply_to_copy(&transaction, now);
+            let wanted = other.apply_to_copy(&transaction, now, &mut |_, _| ());
             other.settle(now);
             prop_assert_eq!(format!("{answer:?}"), format!("{wanted:?}"));
             prop_assert_eq!(text(&one.snapshot), text(&other.snapshot));
@@ -86,7 +86,7 @@ fn what_is_derived_waits_until_it_is_settled() {
         for uid in [1, 2] {
             let transaction = Transaction::new("t", vec![pod(Operation::Replace, uid, name)]);
             let before = format!("{:?}", derived(&one));
-            one.apply_unsettled(&transaction, now).unwrap();
+            one.apply_unsettled(&transaction, now, &mut |_, _| ()).unwrap();
             other.apply(&transaction, now).unwrap();
             assert_eq!(format!("{:?}", derived(&one)), before);
             assert_ne!(text(&one.snapshot), text(&other.snapshot));
@@ -96,7 +96,7 @@ fn what_is_derived_waits_until_it_is_settled() {
         }
     }
     let (first, second) = (pod(Operation::Replace, 1, "c"), pod(Operation::Replace, 2, "c"));
-    one.apply_unsettled(&Transaction::new("t", vec![first.clone()]), now).unwrap();
+    one.apply_unsettled(&Transaction::new("t", vec![first.clone()]), now, &mut |_, _| ()).unwrap();
     one.apply(&Transaction::new("t", vec![second.clone()]), now).unwrap();
     apply(&mut other, vec![first]).unwrap();
     apply(&mut other, vec![second]).unwrap();

@@ -109,7 +109,7 @@ fn configuration_refuses_state() {
     assert!(apply(&mut core, vec![Edit { store: Store::Operational, ..state }]).is_ok());
 }
 
-/// Derives a node for each pod, and panics or refuses on request.
+/// Derives a node for each pod, and panics or refuses on request, before or after it is too late to refuse.
 #[derive(Clone)]
 struct Probe {
     panics: bool,
@@ -137,20 +137,21 @@ impl Engine for Probe {
         Ok(())
     }
 
-    fn render(&mut self, commit: &Commit<'_>) -> Derived {
+    fn take(&mut self, commit: &Commit<'_>) -> Vec<IdChange> {
         assert!(!self.panics || !format!("{:?}", commit.changes).contains("panic"), "asked to");
+        let key = commit.revision.0.to_string();
+        vec![IdChange { pool: "p".into(), key: key.into(), id: Some(commit.revision.0 as u32) }]
+    }
+
+    fn render(&mut self, commit: &Commit<'_>) -> Vec<DerivedEdit> {
+        assert!(!self.panics || !format!("{:?}", commit.changes).contains("too late"), "asked to");
         let path = DataPath::parse_rfc8040(commit.after.schema, "pod:coe").unwrap();
         let there = commit.after.written(Store::Config, &path).is_some();
-        let id = IdChange {
-            pool: "p".into(),
-            key: commit.revision.0.to_string().into(),
-            id: Some(commit.revision.0 as u32),
-        };
-        Derived { edits: vec![mark(there)], ids: vec![id] }
+        vec![mark(there)]
     }
 
     fn plan(&mut self, commit: &Commit<'_>, _: &Snapshot) -> (Derived, Report) {
-        (self.render(commit), Box::new(()))
+        (Derived { ids: self.take(commit), edits: self.render(commit) }, Box::new(()))
     }
 
     fn ask(&self, question: Question) {
@@ -205,6 +206,27 @@ fn a_refusal_or_a_panic_costs_one_transaction_only() {
     let path = DataPath::parse_rfc8040(builtin(), MARK).unwrap();
     assert!(core.snapshot.read(Store::Config, &path).is_some(), "what was derived before is still there");
     assert!(apply(&mut core, vec![pod(Operation::Replace, 2, "b")]).unwrap().changed);
+}
+
+#[test]
+fn what_is_decided_stands_whatever_becomes_of_rendering_it() {
+    let mut core = Core::new(Snapshot::empty(builtin()), &[], Box::new(Probe::default()), SystemTime::now());
+    let list = DataPath::parse_rfc8040(builtin(), MARK).unwrap();
+    // The first makes the list, the second is put into it: two ways of carrying a commit out.
+    for number in 1..3 {
+        let mut told = Vec::new();
+        let transaction = Transaction::new("test", vec![pod(Operation::Replace, number, "too late")]);
+        let mut decided = |revision: Revision, ids: &[IdChange]| told.push((revision, ids.to_vec()));
+        let committed = core.apply_unsettled(&transaction, SystemTime::now(), &mut decided).unwrap();
+        assert_eq!(told, [(committed.revision, committed.ids.clone())]);
+        assert!(committed.changed && committed.ids.iter().all(|change| core.ids().contains(change)));
+        let path = DataPath::parse_rfc8040(builtin(), &pod_path(number)).unwrap();
+        assert!(core.snapshot.written(Store::Config, &path).is_some());
+        assert!(core.snapshot.read(Store::Config, &list).is_some(), "derived anew");
+    }
+    let refused = Transaction::new("test", vec![pod(Operation::Replace, 3, "refuse")]);
+    let mut decided = |_: Revision, _: &[IdChange]| panic!("nothing is decided");
+    core.apply_unsettled(&refused, SystemTime::now(), &mut decided).unwrap_err();
 }
 
 #[test]
@@ -296,7 +318,7 @@ proptest! {
                 prop_assert_eq!(committed.changed, next != model);
                 if committed.changed {
                     revision += 1;
-                    let record = journal::Record { revision, author: "t".into(), time: 0, edits, ids: vec![] };
+                    let record = journal::Record { revision, author: "t".into(), time: 0, edits: edits.into(), ids: vec![].into() };
                     journal::Journal::append(&mut journal, &[(revision, record.to_bytes(builtin()))]).unwrap();
                 }
                 prop_assert_eq!(committed.revision.0, revision);

@@ -96,7 +96,7 @@ proptest! {
                 prop_assert_eq!(committed.changed, wanted != row);
                 row = wanted;
                 let revision = number as u64 + 1;
-                let record = Record { revision, author: "t".into(), time: 0, edits: vec![edit], ids: vec![] };
+                let record = Record { revision, author: "t".into(), time: 0, edits: vec![edit].into(), ids: vec![].into() };
                 journal.append(&[(revision, record.to_bytes(lab()))]).unwrap();
             }
             prop_assert_eq!(order(core.snapshot()), row.clone());

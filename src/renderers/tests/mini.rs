@@ -111,7 +111,8 @@ impl Mini {
         let now = self.now();
         let commit = Commit { revision: after.revision, after: &after, changes: &all, now };
         self.engine.check(&commit)?;
-        let derived = self.engine.render(&commit);
+        let ids = self.engine.take(&commit);
+        let derived = Derived { edits: self.engine.render(&commit), ids };
         self.snapshot = after.clone();
         self.take(derived);
         if self.publishing {
