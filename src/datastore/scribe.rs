@@ -38,8 +38,11 @@ impl Scribe {
 
     /// Has records made durable. What was ordered before must have been waited for.
     pub fn begin(&mut self, records: Records) {
+        if records.is_empty() {
+            return;
+        }
         debug_assert!(!self.is_busy, "one group after the other");
-        if let Some(orders) = self.orders.as_ref().filter(|_| !records.is_empty()) {
+        if let Some(orders) = &self.orders {
             // A thread that is gone is seen by who waits.
             let _ = orders.send(records);
             self.is_busy = true;
