@@ -26,6 +26,32 @@ while (left := end - time.monotonic()) > 0:
     count += frame[20:22] == b"\\0\\2" and frame[28:32] == target
 print(count)
 """
+# The same with a neighbour solicitation (RFC 4861 section 4.3), answered by advertisements with the flag that says so.
+ASK_V6 = """
+import socket, struct, sys, time
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x86dd))
+s.bind(("eth0", 0x86dd))
+mac = s.getsockname()[4]
+own, target = (socket.inet_pton(socket.AF_INET6, text) for text in ("2001:db8:113::9", sys.argv[1]))
+group = socket.inet_pton(socket.AF_INET6, "ff02::1:ff00:0")[:13] + target[13:]
+message = bytes([135, 0, 0, 0, 0, 0, 0, 0]) + target + bytes([1, 1]) + mac
+words = own + group + struct.pack("!II", len(message), 58) + message
+total = sum(struct.unpack(f"!{len(words) // 2}H", words))
+while total >> 16:
+    total = (total & 0xffff) + (total >> 16)
+message = message[:2] + struct.pack("!H", ~total & 0xffff) + message[4:]
+header = struct.pack("!IHBB", 6 << 28, len(message), 58, 255) + own + group
+s.send(bytes([0x33, 0x33]) + group[12:] + mac + bytes([0x86, 0xdd]) + header + message)
+count, end = 0, time.monotonic() + 1
+while (left := end - time.monotonic()) > 0:
+    s.settimeout(left)
+    try:
+        frame = s.recv(200)
+    except TimeoutError:
+        break
+    count += frame[20:21] + frame[54:55] == bytes([58, 136]) and frame[58] & 0x40 == 0x40 and frame[62:78] == target
+print(count)
+"""
 NETWORK = "0fbad80d-b0b4-4580-8d14-11fcaced2ac6"
 
 
@@ -46,7 +72,10 @@ class Floating:
             "id": NETWORK, "provider-network-type": "VLAN",
             "coeus-external:physical-network": "physnet", "coeus-external:segmentation-id": int(vlan),
             "coeus-external:subnet": "203.0.113.0/24", "coeus-external:gateway": gateway,
-            "coeus-external:granted": [{"first": first, "last": last}],
+            "coeus-external:ipv6-subnet": "2001:db8:113::/64", "coeus-external:ipv6-gateway": "2001:db8:113::1",
+            "coeus-external:granted": [
+                {"first": first, "last": last}, {"first": "2001:db8:113::5", "last": "2001:db8:113::20"},
+            ],
         }
         return {"odl-nat:networks": [network]}
 
@@ -73,9 +102,11 @@ class Floating:
         return {"service:services": [service]}
 
     @keyword
-    def shared_body(self, node, source):
-        """The pods of a node share an address of the external network."""
+    def shared_body(self, node, source, source_v6=None):
+        """The pods of a node share an address of the external network, or one of each version."""
         entry = {"address": self.coeus.node(node).local_ip, "source-address": source}
+        if source_v6:
+            entry["ipv6-source-address"] = source_v6
         return {"coeus-north-south:source-nat": {
             "mode": "external-network", "external-network": NETWORK, "node": [entry],
         }}
@@ -91,9 +122,16 @@ class Floating:
         self.hosts[name] = host.namespace
 
     @keyword
+    def give_host_ipv6(self, name, address, gateway=None):
+        """An address of IPv6 beside its other one."""
+        self.inside(name, "ip", "address", "add", address, "dev", "eth0", "nodad")
+        if gateway:
+            self.inside(name, "ip", "-6", "route", "add", "default", "via", gateway)
+
+    @keyword
     def make_host_a_router(self, name, *addresses):
         """It forwards, and has these addresses beside its own: what is behind it."""
-        self.inside(name, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1")
+        self.inside(name, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
         for address in addresses:
             self.inside(name, "ip", "address", "add", address, "dev", "lo")
         self.inside(name, "ip", "link", "set", "lo", "up")
@@ -128,8 +166,8 @@ class Floating:
 
     @keyword
     def who_answers(self, host, address):
-        """How many answers one ARP question gets: one of each node that feels asked."""
-        out = self.inside(host, "python3", "-c", ASK, address)
+        """How many answers one ARP question, or one neighbour solicitation, gets: one of each node that feels asked."""
+        out = self.inside(host, "python3", "-c", ASK_V6 if ":" in address else ASK, address)
         logger.info(out)
         return int(out)
 

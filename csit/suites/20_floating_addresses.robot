@@ -152,12 +152,70 @@ And Have None When That Ends
     PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=200
     Wait Until Keyword Succeeds    30 s    300 ms    Ping Should Fail    blue:p2    203.0.113.9
 
+Pods Share An Address Of IPv6 As Well
+    [Documentation]    The gateway and the host are found by neighbour solicitations, and find the address by them.
+    Give Pod Both Versions    p2    blue    2    10.11.2.10    fd00:2::10
+    Give Pod Both Versions    r2    red    2    10.11.2.20    fd00:2::20
+    Ping Should Fail    blue:p2    2001:db8:113::9
+    ${body}=    Shared Body    2    203.0.113.15    2001:db8:113::15
+    PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=200
+    Resource Should Come To Say    ${ADDRESSES}/floating-address/2001:db8:113::15    desired    02:c6:00:00:00:15
+    FOR    ${pod}    IN    blue:p2    red:r2
+        Ping Should Pass    ${pod}    2001:db8:113::9
+        ${seen}=    Source Seen By    host    ${pod}    2001:db8:113::9
+        Should Be Equal    ${seen}    2001:db8:113::15
+        Ping Should Pass    ${pod}    2001:db8:9::1
+        ${seen}=    Source Seen By    gateway    ${pod}    2001:db8:9::1
+        Should Be Equal    ${seen}    2001:db8:113::15
+        ${bytes}=    Bytes To Host    ${pod}    gateway    2001:db8:9::1
+        Should Be Equal As Integers    ${bytes}    1048576
+    END
+    Resource Should Say    ${OPERATIONAL}/coeus-external:neighbours    2001:db8:113::1    2001:db8:113::9
+    ${answers}=    Who Answers    host    2001:db8:113::15
+    Should Be Equal As Integers    ${answers}    1
+    Host Should Not Reach    host    2001:db8:113::15
+    Host Should Not Reach    host    fd00:2::10
+    Ping Should Fail    blue:p2    fd00:2::20
+    Ping Should Pass    blue:p2    203.0.113.9
+
+An Address Of IPv6 Leads To Its Pod And Out
+    Put Floating    r6    2001:db8:113::7    blue:p2    fd00:2::10
+    Host Should Reach    host    2001:db8:113::7
+    ${bytes}=    Bytes To Pod    host    blue:p2    2001:db8:113::7
+    Should Be Equal As Integers    ${bytes}    1048576
+    ${seen}=    Source Seen By    gateway    blue:p2    2001:db8:9::1
+    Should Be Equal    ${seen}    2001:db8:113::7
+    ${seen}=    Source Seen By    host    red:r2    2001:db8:113::9
+    Should Be Equal    ${seen}    2001:db8:113::15
+
+And Is Announced Where It Moves
+    Create And Plug Pod    p6    blue    1    10.11.1.60    10.11.1.1
+    Give Pod Both Versions    p6    blue    1    10.11.1.60    fd00:1::60
+    Ping Should Pass    blue:p6    fd00:2::10
+    ${before}=    Neighbour Of    host    2001:db8:113::7
+    Put Floating    r6    2001:db8:113::7    blue:p6    fd00:1::60    200
+    Host Should Reach    host    2001:db8:113::7
+    ${bytes}=    Bytes To Pod    host    blue:p6    2001:db8:113::7
+    Should Be Equal As Integers    ${bytes}    1048576
+    ${after}=    Neighbour Of    host    2001:db8:113::7
+    Should Be Equal    ${before}    ${after}
+    Should Be Equal    ${after}    02:c6:00:00:00:07
+    ${answers}=    Who Answers    host    2001:db8:113::7
+    Should Be Equal As Integers    ${answers}    1
+
+IPv6 Has No Address Outside When That Ends
+    ${body}=    Evaluate    {"coeus-north-south:source-nat": {"mode": "none"}}
+    PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=200
+    Wait Until Keyword Succeeds    30 s    300 ms    Ping Should Fail    blue:p2    2001:db8:113::9
+    Ping Should Pass    blue:p6    2001:db8:113::9
+
 A Restart Sends Nothing
     Put Floating    r2    203.0.113.8    red:r2    10.11.2.20
     Host Should Reach    host    203.0.113.8
     Stop Controller
     Start Controller
     Host Should Reach    host    203.0.113.8
+    Host Should Reach    host    2001:db8:113::7
     Tables Should Be As From Scratch
 
 *** Keywords ***
@@ -170,12 +228,22 @@ Start Two Nodes And Hosts
     Add Host Outside    gateway    1    300    203.0.113.1/24
     Make Host A Router    gateway    198.51.100.2/32
     Add Host Outside    host    2    300    203.0.113.9/24    203.0.113.1
+    Give Host Ipv6    gateway    2001:db8:113::1/64
+    Make Host A Router    gateway    2001:db8:9::1/128
+    Give Host Ipv6    host    2001:db8:113::9/64    2001:db8:113::1
     ${body}=    External Network Body    300
     ${id}=    External Network Id
     PUT On Session    coeus    ${NETWORKS}/${id}    json=${body}    expected_status=201
     Create And Plug Pod    p1    blue    1    10.11.1.10    10.11.1.1
     Create And Plug Pod    p2    blue    2    10.11.2.10    10.11.2.1
     Create And Plug Pod    r2    red    2    10.11.2.20    10.11.2.1
+
+Give Pod Both Versions
+    [Arguments]    ${name}    ${namespace}    ${node}    ${v4}    ${v6}
+    ${body}=    Dual Pod Body    ${name}    ${namespace}    ${node}    ${v4}    ${v6}
+    ${uid}=    Pod Uid    ${namespace}:${name}
+    PUT On Session    coeus    ${CONFIG}/pod:coe/pods/${uid}    json=${body}    expected_status=200
+    Add Address    ${namespace}:${name}    ${v6}/64    fe80::1
 
 Put Floating
     [Arguments]    ${router}    ${external}    ${port}    ${internal}    ${expected}=201

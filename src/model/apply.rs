@@ -1,7 +1,7 @@
 //! The model and how a commit changes it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use ipnetwork::IpNetwork;
 use smallvec::SmallVec;
@@ -110,7 +110,7 @@ pub(super) struct Work {
     pub dirty_endpoints: BTreeSet<IpAddr>,
     pub dirty_prefixes: BTreeSet<Dpid>,
     /// Addresses outside to be placed again.
-    pub dirty_floating: BTreeSet<Ipv4Addr>,
+    pub dirty_floating: BTreeSet<IpAddr>,
     /// Services whose addresses outside are to be given again.
     pub dirty_exposed: BTreeSet<Text>,
     pub dirty_cluster_services: BTreeSet<Text>,

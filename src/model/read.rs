@@ -48,7 +48,7 @@ enum RowKey {
     SourceNat,
     ExternalNetwork(Text),
     FloatingRouter(Text),
-    Neighbour(Text, Ipv4Addr),
+    Neighbour(Text, IpAddr),
     Lost(Text),
     Policy(Text),
     Namespace(Text),
@@ -119,9 +119,9 @@ impl Reader {
     }
 
     /// Everybody who is known to be on external networks.
-    pub fn neighbours(&self, snapshot: &Snapshot) -> Vec<((Text, Ipv4Addr), MacAddr)> {
+    pub fn neighbours(&self, snapshot: &Snapshot) -> Vec<((Text, IpAddr), MacAddr)> {
         let names = &self.names.external;
-        let known = |key: (Text, Ipv4Addr)| Some((key.clone(), names.neighbour(snapshot, &key.0, key.1)?));
+        let known = |key: (Text, IpAddr)| Some((key.clone(), names.neighbour(snapshot, &key.0, key.1)?));
         names.all_neighbours(snapshot).into_iter().filter_map(known).collect()
     }
 

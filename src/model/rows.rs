@@ -235,7 +235,7 @@ pub enum Row {
     /// By `router-id`.
     FloatingRouter(Text, Option<FloatingRouter>),
     /// Somebody on an external network.
-    Neighbour(Text, Ipv4Addr, Option<MacAddr>),
+    Neighbour(Text, IpAddr, Option<MacAddr>),
     /// Whether a switch was away for long.
     Lost(Dpid, bool),
     /// By uuid.

@@ -25,7 +25,7 @@ pub struct SourceNat {
     pub network: Option<Text>,
     /// Source addresses by an address of the node.
     pub sources: BTreeMap<IpAddr, Ipv4Addr>,
-    /// The same of IPv6; by an external network there is none.
+    /// The same of IPv6.
     pub sources_v6: BTreeMap<IpAddr, Ipv6Addr>,
 }
 
@@ -34,8 +34,8 @@ pub struct SourceNat {
 pub enum Source {
     /// With these addresses, by their node.
     Node(NodeSources),
-    /// With an address of an external network, straight there.
-    Outside(Outlet),
+    /// With addresses of an external network, at most one a version, straight there.
+    Outside(Vec<Outlet>),
 }
 
 /// What a node's pods come from outside, by version.
@@ -43,6 +43,18 @@ pub enum Source {
 pub struct NodeSources {
     pub v4: Ipv4Addr,
     pub v6: Ipv6Addr,
+}
+
+impl Source {
+    /// Whether there is an address outside for what is from this one.
+    pub fn leads_out(&self, from: IpAddr) -> bool {
+        match self {
+            Source::Node(_) => true,
+            Source::Outside(outlets) => {
+                outlets.iter().any(|outlet| outlet.external.is_ipv4() == from.is_ipv4())
+            }
+        }
+    }
 }
 
 impl NodeSources {
@@ -105,6 +117,14 @@ impl SourceNatNames {
     }
 }
 
+impl SourceNat {
+    /// All source addresses, each with an address of its node.
+    pub fn all(&self) -> impl Iterator<Item = (IpAddr, IpAddr)> {
+        let v4 = self.sources.iter().map(|(node, source)| (*node, IpAddr::V4(*source)));
+        v4.chain(self.sources_v6.iter().map(|(node, source)| (*node, IpAddr::V6(*source))))
+    }
+}
+
 impl Model {
     pub(super) fn put_source_nat(&mut self, row: Option<SourceNat>, work: &mut Work) {
         if self.source_nat != row {
@@ -120,28 +140,30 @@ impl Model {
         let nat = self.source_nat.as_ref()?;
         let addresses = || self.node_side.addresses_of(dpid);
         let own = addresses().find_map(|address| nat.sources.get(&address)).copied();
+        let own_v6 = addresses().find_map(|address| nat.sources_v6.get(&address)).copied();
         if nat.network.is_some() {
-            let outlet = self.outside(own?)?.ok()?;
-            return (outlet.dpid == dpid && self.floating(outlet.external).is_none())
-                .then_some(Source::Outside(outlet));
+            let own = own.map(IpAddr::V4).into_iter().chain(own_v6.map(IpAddr::V6));
+            let outlets = own.filter_map(|source| self.outside(source)?.ok());
+            let outlets: Vec<Outlet> = outlets
+                .filter(|outlet| outlet.dpid == dpid && self.floating(outlet.external).is_none())
+                .collect();
+            return (!outlets.is_empty()).then_some(Source::Outside(outlets));
         }
         self.node_port(dpid)?;
-        let own_v6 = addresses().find_map(|address| nat.sources_v6.get(&address)).copied();
         let (v4, v6) = (own.unwrap_or(DEFAULT_SOURCE), own_v6.unwrap_or(DEFAULT_SOURCE_V6));
         Some(Source::Node(NodeSources { v4, v6 }))
     }
 
     /// Addresses of external networks that the pods of a node share.
-    pub(super) fn shared_addresses(&self) -> impl Iterator<Item = Ipv4Addr> + use<'_> {
+    pub(super) fn shared_addresses(&self) -> impl Iterator<Item = IpAddr> + use<'_> {
         let outside = self.source_nat.iter().filter(|nat| nat.network.is_some());
-        outside.flat_map(|nat| nat.sources.values().copied())
+        outside.flat_map(SourceNat::all).map(|(_, source)| source)
     }
 
     /// The network that a shared address is of, and the switch of its node: of two nodes with one address the first.
-    pub(super) fn shared_at(&self, address: Ipv4Addr) -> Option<(&Text, Option<Dpid>)> {
+    pub(super) fn shared_at(&self, address: IpAddr) -> Option<(&Text, Option<Dpid>)> {
         let nat = self.source_nat.as_ref()?;
-        let mut nodes = nat.sources.iter().filter(|(_, source)| **source == address);
-        let (node, _) = nodes.next()?;
-        Some((nat.network.as_ref()?, self.switches_of_node_address(*node).next()))
+        let (node, _) = nat.all().find(|(_, source)| *source == address)?;
+        Some((nat.network.as_ref()?, self.switches_of_node_address(node).next()))
     }
 }

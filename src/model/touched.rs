@@ -1,5 +1,5 @@
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use super::interface::InterfaceId;
 use super::policies::PolicyItem;
@@ -39,11 +39,11 @@ pub struct Touched {
     /// Pods may send larger packets to other nodes, or only smaller ones.
     pub underlay: bool,
     /// Floating addresses that may lead elsewhere.
-    pub floating: BTreeSet<Ipv4Addr>,
+    pub floating: BTreeSet<IpAddr>,
     /// External networks on switches that look different there.
     pub external: BTreeSet<(Text, Dpid)>,
     /// Who is on an external network, and where that is.
-    pub neighbours: BTreeSet<(Text, Ipv4Addr)>,
+    pub neighbours: BTreeSet<(Text, IpAddr)>,
     /// Services, by uid, whose pods have other addresses outside.
     pub services: BTreeSet<Text>,
     /// Services of which anything changed.

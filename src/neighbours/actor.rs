@@ -1,7 +1,7 @@
 //! Takes what is punted of external networks, asks, announces, and writes down who is there.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use openflow_rs::{Field, PacketOut, ports};
@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_millis(250);
 /// Packets whose tidings are written down together at most.
 const BATCH: usize = 64;
 /// How often an address is announced, and the pause between (RFC 5227 section 2.3: twice, two seconds apart; a frame more,
-/// since one may be lost).
+/// since one may be lost. RFC 4861 section 7.2.6: three times, a second apart).
 const ANNOUNCEMENTS: u8 = 3;
 const BETWEEN: Duration = Duration::from_secs(1);
 /// How long an announcement waits for the switches: one that is away must not hold it back for ever.
@@ -122,15 +122,8 @@ impl Neighbours {
             let metadata = punted.packet.metadata.get(Field::Metadata).map_or(0, |field| field.value as u64);
             let vpn = VpnId((metadata >> 1 & 0x7f_ffff) as u32);
             let Some(network) = self.world.network_of(vpn).cloned() else { continue };
-            let subnet = self.world.networks.get(&network).and_then(|row| row.subnet);
-            let on_link = |address: Ipv4Addr| {
-                let host = |subnet: ipnetwork::Ipv4Network| {
-                    let edge =
-                        [subnet.network(), subnet.broadcast()].contains(&address) && subnet.prefix() < 31;
-                    subnet.contains(address) && !edge
-                };
-                subnet.is_some_and(host)
-            };
+            let row = self.world.networks.get(&network);
+            let on_link = |address| row.is_some_and(|row| row.is_on_link(address));
             match frame::read(&punted.packet.frame) {
                 Some(Told::Here { address, mac })
                     if on_link(address) && !self.is_here(address, punted.dpid) =>
@@ -152,7 +145,7 @@ impl Neighbours {
     }
 
     /// Whether this is an address of the switch itself.
-    fn is_here(&self, address: Ipv4Addr, dpid: Dpid) -> bool {
+    fn is_here(&self, address: IpAddr, dpid: Dpid) -> bool {
         self.world.placed.get(&address).is_some_and(|at| at.dpid == dpid)
     }
 
@@ -160,9 +153,11 @@ impl Neighbours {
         self.follow();
         let now = self.now();
         let gateways = self.world.networks.iter();
-        let gateways: Vec<Place> =
-            gateways.filter_map(|(id, row)| Some((id.clone(), row.gateway?))).collect();
-        for place in gateways.into_iter().filter(|place| !self.book.knows(place)).collect::<Vec<_>>() {
+        let gateways = gateways.flat_map(|(id, row)| row.gateways().map(|gateway| (id.clone(), gateway)));
+        // Without an address of its version there is nobody to ask for it, and nobody for whom.
+        let wanted = gateways
+            .filter(|place| !self.book.knows(place) && self.world.asker(&place.0, place.1, None).is_some());
+        for place in wanted.collect::<Vec<Place>>() {
             self.book.want(place, None, now);
         }
         self.ask().await;
@@ -201,8 +196,10 @@ impl Neighbours {
         self.commit(edits).await;
         for question in questions {
             let (network, target) = &question.place;
-            let Some((source, at)) = self.world.asker(network, question.by) else { continue };
-            self.send(source, *target, at).await;
+            let Some((source, at)) = self.world.asker(network, *target, question.by) else { continue };
+            if let Some(frame) = frame::question(floating_mac(source), source, *target) {
+                self.send(frame, at).await;
+            }
         }
     }
 
@@ -218,7 +215,8 @@ impl Neighbours {
                 later.push(due);
                 continue;
             }
-            self.send(due.moved.address, due.moved.address, at).await;
+            let address = due.moved.address;
+            self.send(frame::announcement(floating_mac(address), address), at).await;
             due.left -= 1;
             due.next = now + BETWEEN;
             if due.left > 0 {
@@ -228,14 +226,13 @@ impl Neighbours {
         self.announcements = later;
     }
 
-    /// Asks in the name of a floating address, out of its switch's port to the network.
-    async fn send(&self, source: Ipv4Addr, target: Ipv4Addr, at: &At) {
-        let frame = frame::request(floating_mac(source), source, target);
+    /// Says something in the name of a floating address, out of its switch's port to the network.
+    async fn send(&self, frame: Vec<u8>, at: &At) {
         let mut way: Vec<_> = at.vlan.into_iter().flat_map(actions::tag_vlan).collect();
         way.extend([actions::egress_to(at.lport), actions::resubmit(EGRESS_DISPATCHER)]);
         let packet = PacketOut { in_port: ports::CONTROLLER, actions: way, frame };
         if let Err(error) = self.programmers.packet_out(at.dpid, packet).await {
-            debug!(switch = %at.dpid, %error, "an ARP request was not sent");
+            debug!(switch = %at.dpid, %error, "a message about a neighbour was not sent");
         }
     }
 

@@ -1,13 +1,13 @@
 //! Who is known, who is asked for, and what is due when. Times are milliseconds of one clock.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use crate::net::MacAddr;
 use crate::schema::Text;
 
 /// A place on an external network.
-pub type Place = (Text, Ipv4Addr);
+pub type Place = (Text, IpAddr);
 
 /// Between two questions for one neighbour, and how often one is asked.
 const PAUSE: u64 = 1_000;
@@ -16,6 +16,9 @@ const TRIES: u8 = 3;
 const STALE: u64 = 30_000;
 /// Neighbours of one network: more are not remembered.
 const MOST: usize = 4096;
+
+/// No address comes before this one.
+const LEAST: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 #[derive(Clone, Copy, Debug)]
 struct Known {
@@ -26,7 +29,7 @@ struct Known {
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     /// In whose name, if in somebody's.
-    by: Option<Ipv4Addr>,
+    by: Option<IpAddr>,
     due: u64,
     tries: u8,
 }
@@ -35,7 +38,7 @@ struct Asked {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Question {
     pub place: Place,
-    pub by: Option<Ipv4Addr>,
+    pub by: Option<IpAddr>,
 }
 
 #[derive(Debug, Default)]
@@ -52,7 +55,7 @@ impl Book {
 
     /// Somebody is there. Whether that is news.
     pub fn heard(&mut self, place: &Place, mac: MacAddr, now: u64) -> bool {
-        let of_network = self.known.range((place.0.clone(), Ipv4Addr::UNSPECIFIED)..);
+        let of_network = self.known.range((place.0.clone(), LEAST)..);
         let full = of_network.take_while(|((network, _), _)| *network == place.0).nth(MOST - 1).is_some();
         if full && !self.known.contains_key(place) {
             return false;
@@ -63,7 +66,7 @@ impl Book {
     }
 
     /// Somebody is wanted, by a floating address or for the network's sake.
-    pub fn want(&mut self, place: Place, by: Option<Ipv4Addr>, now: u64) {
+    pub fn want(&mut self, place: Place, by: Option<IpAddr>, now: u64) {
         self.asked.entry(place).or_insert(Asked { by, due: now, tries: 0 });
     }
 
@@ -111,7 +114,7 @@ mod tests {
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
     fn place(last: u8) -> Place {
-        ("net".into(), Ipv4Addr::new(203, 0, 113, last))
+        ("net".into(), IpAddr::V4(Ipv4Addr::new(203, 0, 113, last)))
     }
 
     fn asked(book: &mut Book, now: u64) -> usize {
@@ -121,7 +124,7 @@ mod tests {
     #[test]
     fn who_is_wanted_is_asked_for_three_times_a_second_apart() {
         let mut book = Book::default();
-        let by = Some(Ipv4Addr::new(203, 0, 113, 7));
+        let by = Some(place(7).1);
         book.want(place(1), by, 5_000);
         book.want(place(1), None, 5_000);
         assert_eq!(book.due(5_000, |_| true).0, [Question { place: place(1), by }]);
@@ -155,9 +158,9 @@ mod tests {
     fn a_network_has_so_many_neighbours_and_no_more() {
         let mut book = Book::default();
         for number in 0..MOST as u32 {
-            assert!(book.heard(&("net".into(), Ipv4Addr::from(number + 1)), MAC, 1));
+            assert!(book.heard(&("net".into(), IpAddr::V4(Ipv4Addr::from(number + 1))), MAC, 1));
         }
         assert!(!book.heard(&place(1), MAC, 1) && !book.knows(&place(1)));
-        assert!(book.heard(&("other".into(), Ipv4Addr::from(1)), MAC, 1));
+        assert!(book.heard(&("other".into(), IpAddr::V4(Ipv4Addr::from(1))), MAC, 1));
     }
 }

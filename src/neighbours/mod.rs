@@ -1,7 +1,8 @@
-//! Who is on external networks: asked for by ARP (RFC 826) in the name of floating addresses, and remembered.
+//! Who is on external networks: asked for by ARP (RFC 826) and neighbour solicitations (RFC 4861) in the name of floating addresses,
+//! and remembered.
 //!
 //! ```text
-//! punted ARP for a floating address ──► who said it is there
+//! asked or answered by somebody ──────► who said it is there
 //! punted packet for somebody unknown ─► asked for
 //! gateways, and who was not heard for long ─► asked for
 //! an address that came, or is elsewhere ─► announced from its switch, when the switch has its flows and the old one has not
@@ -12,6 +13,7 @@ mod actor;
 mod book;
 mod frame;
 mod lost;
+mod nd;
 mod world;
 
 pub use actor::{USERDATA, run};

@@ -1,7 +1,7 @@
 //! Floating addresses and where they are, as the operational datastore tells.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use crate::datastore::Snapshot;
 use crate::model::{ExternalNetwork, Reader};
@@ -23,7 +23,7 @@ pub struct At {
 /// An address that came, or is elsewhere now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Moved {
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     pub from: Option<Dpid>,
 }
 
@@ -38,7 +38,7 @@ pub struct World {
     vlan: SchemaId,
     reader: Reader,
     seen: Option<Fields>,
-    pub placed: BTreeMap<Ipv4Addr, At>,
+    pub placed: BTreeMap<IpAddr, At>,
     /// Networks that have such addresses.
     pub networks: BTreeMap<Text, ExternalNetwork>,
 }
@@ -80,7 +80,7 @@ impl World {
         if !same {
             self.seen = now.cloned();
             let list = now.and_then(|all| all.list(self.address));
-            let placed: BTreeMap<Ipv4Addr, At> = list
+            let placed: BTreeMap<IpAddr, At> = list
                 .into_iter()
                 .flatten()
                 .filter_map(|(key, entry)| Some((address(key)?, self.at(entry)?)))
@@ -107,12 +107,13 @@ impl World {
         self.placed.values().find(|at| at.vpn == vpn).map(|at| &at.network)
     }
 
-    /// In whose name somebody on a network is asked for: this address, or the first of the network.
-    pub fn asker(&self, network: &str, by: Option<Ipv4Addr>) -> Option<(Ipv4Addr, &At)> {
-        let of = |address: &Ipv4Addr, at: &At| *at.network == *network && by.is_none_or(|by| by == *address);
-        let wanted = self.placed.iter().find(|(address, at)| of(address, at));
-        let first = || self.placed.iter().find(|(_, at)| *at.network == *network);
-        wanted.or_else(first).map(|(address, at)| (*address, at))
+    /// In whose name somebody on a network is asked for: this address, or the first of the network that is of his IP version.
+    pub fn asker(&self, network: &str, target: IpAddr, by: Option<IpAddr>) -> Option<(IpAddr, &At)> {
+        let of_network =
+            |(address, at): &(&IpAddr, &At)| *at.network == *network && address.is_ipv4() == target.is_ipv4();
+        let mut askers = self.placed.iter().filter(of_network);
+        let wanted = by.and_then(|by| askers.clone().find(|(address, _)| **address == by));
+        wanted.or_else(|| askers.next()).map(|(address, at)| (*address, at))
     }
 
     fn at(&self, entry: &Fields) -> Option<At> {
@@ -128,7 +129,7 @@ impl World {
     }
 }
 
-fn address(key: &crate::schema::Key) -> Option<Ipv4Addr> {
+fn address(key: &crate::schema::Key) -> Option<IpAddr> {
     let [Value::Text(address)] = key.values() else { return None };
     address.parse().ok()
 }

@@ -55,13 +55,19 @@ pub fn set_eth_dst(mac: MacAddr) -> Action {
 }
 
 /// The packet comes from another address from now on; the switch mends the checksums.
-pub fn set_ipv4_src(address: Ipv4Addr) -> Action {
-    Action::set_field(Field::Ipv4Src, u32::from(address))
+pub fn set_ip_src(address: IpAddr) -> Action {
+    match address {
+        IpAddr::V4(address) => Action::set_field(Field::Ipv4Src, u32::from(address)),
+        IpAddr::V6(address) => Action::set_field(Field::Ipv6Src, u128::from(address)),
+    }
 }
 
 /// The packet is for another address from now on.
-pub fn set_ipv4_dst(address: Ipv4Addr) -> Action {
-    Action::set_field(Field::Ipv4Dst, u32::from(address))
+pub fn set_ip_dst(address: IpAddr) -> Action {
+    match address {
+        IpAddr::V4(address) => Action::set_field(Field::Ipv4Dst, u32::from(address)),
+        IpAddr::V6(address) => Action::set_field(Field::Ipv6Dst, u128::from(address)),
+    }
 }
 
 /// One hop: the TTL goes down by one; a packet whose TTL has run out is dropped.

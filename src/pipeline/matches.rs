@@ -283,6 +283,10 @@ pub fn nd_target_link_local() -> MatchField {
     MatchField::masked(Field::NdTarget, 0xfe80_u128 << 112, 0xffc0_u128 << 112)
 }
 
+pub fn ipv6_dst(destination: Ipv6Addr) -> MatchField {
+    MatchField::exact(Field::Ipv6Dst, u128::from(destination))
+}
+
 pub fn ipv6_src(source: Ipv6Addr) -> MatchField {
     MatchField::exact(Field::Ipv6Src, u128::from(source))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use ipnetwork::IpNetwork;
 
@@ -216,7 +216,7 @@ fn vpn_of(key: &Key) -> Option<&Text> {
 }
 
 /// The floating address that an owner's key names.
-fn floating_of(key: &str) -> Option<Ipv4Addr> {
+fn floating_of(key: &str) -> Option<IpAddr> {
     key.strip_prefix(FLOATING)?.parse().ok()
 }
 

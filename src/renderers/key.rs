@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use crate::model::{Chunk, InterfaceId, Model, PolicyItem, SHARES, Touched, share_of};
 use crate::net::{Dpid, OfPort};
@@ -22,11 +22,11 @@ pub enum Key {
     /// The way to the prefix of a switch, on one share of the switches of a VPN.
     Prefix(Text, Dpid, u8),
     /// An address outside that leads to an interface.
-    Floating(Ipv4Addr),
+    Floating(IpAddr),
     /// An external network on a switch that has addresses of it.
     External(Text, Dpid),
     /// Somebody on an external network.
-    Neighbour(Text, Ipv4Addr),
+    Neighbour(Text, IpAddr),
     /// By uid.
     Service(Text),
     /// From one switch to another.

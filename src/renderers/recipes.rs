@@ -1,6 +1,6 @@
 //! Sequences of actions that more than one feature needs.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use crate::model::{Remote, Uplink};
 use crate::net::Vni;
@@ -13,11 +13,11 @@ pub(super) fn through_tunnel(vni: Vni, remote: Remote) -> [Action; 4] {
 }
 
 /// Who answers for the flows of a floating address.
-pub(super) fn floating_owner<F: Feature>(address: Ipv4Addr) -> Owner<F> {
+pub(super) fn floating_owner<F: Feature>(address: IpAddr) -> Owner<F> {
     Owner::new(format!("{FLOATING}{address}"))
 }
 
-/// What is punted of external networks carries this: ARP messages for floating addresses, and packets for somebody on the link
+/// What is punted of external networks carries this: ARP and neighbour messages for floating addresses, and packets for somebody on the link
 /// whose MAC address is not known.
 pub(super) const NEIGHBOUR: &[u8] = b"neighbour";
 

@@ -1,7 +1,7 @@
 //! Small worlds for tests, in phrases: `two_pods().on_one_node()`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::all;
 use super::difference::Changes;
@@ -321,16 +321,26 @@ pub fn translated_by(network: &str, sources: &[(u64, &str)]) -> Row {
     Row::SourceNat(Some(SourceNat { network: Some(network.into()), ..row }))
 }
 
-/// An external network on the physical network `physnet`: 203.0.113.0/24 with gateway .1, .5 to .20 granted.
+/// The same with source addresses of IPv6 as well.
+pub fn translated_by_both(network: &str, v4: &[(u64, &str)], v6: &[(u64, &str)]) -> Row {
+    let Row::SourceNat(Some(row)) = translated_both(v4, v6) else { unreachable!() };
+    Row::SourceNat(Some(SourceNat { network: Some(network.into()), ..row }))
+}
+
+/// An external network on the physical network `physnet`: 203.0.113.0/24 with gateway .1, .5 to .20 granted, and the same of
+/// 2001:db8:113::/64, to ::20.
 pub fn external(id: &str, vlan: Option<u16>) -> Row {
     let address = |last| Ipv4Addr::new(203, 0, 113, last);
+    let address_v6 = |last| Ipv6Addr::new(0x2001, 0xdb8, 0x113, 0, 0, 0, 0, last);
     let network = ExternalNetwork {
         kind: None,
         physical: Some("physnet".into()),
         vlan,
         subnet: Some("203.0.113.0/24".parse().unwrap()),
         gateway: Some(address(1)),
-        granted: vec![address(5)..=address(20)],
+        subnet_v6: Some("2001:db8:113::/64".parse().unwrap()),
+        gateway_v6: Some(address_v6(1)),
+        granted: vec![address(5).into()..=address(20).into(), address_v6(5).into()..=address_v6(0x20).into()],
     };
     Row::ExternalNetwork(id.into(), Some(network))
 }
@@ -349,8 +359,12 @@ pub fn floating(router: &str, network: &str, mappings: &[(&str, &str, &str)]) ->
 
 /// Somebody on an external network; the MAC ends in the last octet of the address.
 pub fn neighbour(network: &str, address: &str, there: bool) -> Row {
-    let address: Ipv4Addr = address.parse().unwrap();
-    let mac = there.then(|| MacAddr([0x0e, 0, 0, 0, 0, address.octets()[3]]));
+    let address: IpAddr = address.parse().unwrap();
+    let last = match address {
+        IpAddr::V4(address) => address.octets()[3],
+        IpAddr::V6(address) => address.octets()[15],
+    };
+    let mac = there.then_some(MacAddr([0x0e, 0, 0, 0, 0, last]));
     Row::Neighbour(network.into(), address, mac)
 }
 

@@ -4,7 +4,7 @@
 //! endpoint, else on any that leads to the network. Of several, each address chooses by itself, and keeps its choice while
 //! that switch is there.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -17,10 +17,10 @@ use crate::schema::Text;
 impl Model {
     /// The service with ports that is reached at an address of an external network. What is written by hand comes first, then
     /// services by uid.
-    pub fn balanced_at(&self, address: Ipv4Addr) -> Option<&Service> {
+    pub fn balanced_at(&self, address: IpAddr) -> Option<&Service> {
         let uids = self.external.exposed_at.get(&address)?;
         let wish = self.external.wishes.get(&address).and_then(|wishes| wishes.first());
-        if wish.is_some_and(|wish| !wish.of_service) || self.is_cluster_address(address.into()) {
+        if wish.is_some_and(|wish| !wish.of_service) || self.is_cluster_address(address) {
             return None;
         }
         self.granting(address)?;
@@ -29,9 +29,8 @@ impl Model {
     }
 
     /// Addresses of external networks at which a service is reached.
-    pub fn outside_addresses<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = Ipv4Addr> + 'a {
-        let is_own =
-            |address: &Ipv4Addr| self.balanced_at(*address).is_some_and(|own| own.uid == service.uid);
+    pub fn outside_addresses<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = IpAddr> + 'a {
+        let is_own = |address: &IpAddr| self.balanced_at(*address).is_some_and(|own| own.uid == service.uid);
         service.outside.iter().copied().filter(is_own)
     }
 
@@ -50,7 +49,7 @@ impl Model {
     /// The switch that answers for an address of a service.
     pub(super) fn balanced_outlet(
         &self,
-        address: Ipv4Addr,
+        address: IpAddr,
         service: &Service,
     ) -> Result<Outlet, FloatingReason> {
         let network = self.granting(address).ok_or(FloatingReason::Ungranted)?;
@@ -68,7 +67,7 @@ impl Model {
 
     fn first_choice(
         &self,
-        address: Ipv4Addr,
+        address: IpAddr,
         network: &Text,
         among: impl Iterator<Item = Dpid>,
     ) -> Option<Outlet> {
@@ -78,7 +77,7 @@ impl Model {
     }
 
     /// What changes with a service, or with who else may have its addresses.
-    pub(super) fn mark_balanced(&self, address: Ipv4Addr, work: &mut Work) {
+    pub(super) fn mark_balanced(&self, address: IpAddr, work: &mut Work) {
         let uids = self.external.exposed_at.get(&address).into_iter().flatten();
         work.touched.cluster_services.extend(uids.cloned());
         work.dirty_floating.insert(address);
@@ -86,9 +85,11 @@ impl Model {
 }
 
 /// The highest wins (rendezvous hashing).
-fn weight(address: Ipv4Addr, dpid: Dpid) -> u64 {
-    let mut bytes = [0; 12];
-    bytes[..4].copy_from_slice(&address.octets());
-    bytes[4..].copy_from_slice(&dpid.0.to_be_bytes());
+fn weight(address: IpAddr, dpid: Dpid) -> u64 {
+    let mut bytes = match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    };
+    bytes.extend(dpid.0.to_be_bytes());
     xxh3_64(&bytes)
 }

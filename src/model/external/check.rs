@@ -1,12 +1,14 @@
 //! External networks and floating addresses that cannot be, found before they are committed.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 use super::super::apply::Model;
-use super::super::rows::{NetworkType, Row, usable, usable_v4};
+use super::super::rows::{NetworkType, Row, usable};
 use super::super::services::Service;
 use super::super::source_nat::SourceNat;
+use super::rows::last_octets;
 use super::{ExternalNetwork, FloatingRouter, Mapping};
 use crate::schema::Text;
 
@@ -71,45 +73,32 @@ impl Model {
         let fault = |in_use, what: String| {
             Err(FloatingFault { at: FaultPlace::SourceNat, in_use, message: format!("source-nat: {what}") })
         };
-        let v4 = row.sources.iter().map(|(node, source)| (node, IpAddr::V4(*source)));
-        let v6 = row.sources_v6.iter().map(|(node, source)| (node, IpAddr::V6(*source)));
-        if let Some((node, source)) = v4.chain(v6).find(|(_, source)| !usable(*source)) {
+        if let Some((node, source)) = row.all().find(|(_, source)| !usable(*source)) {
             let next = "choose a unicast address that is routed to the node";
             return fault(false, format!("nobody can come from {source} of node {node}; {next}"));
         }
         let Some(network) = &row.network else { return Ok(()) };
-        if let Some((node, source)) = row.sources_v6.first_key_value() {
-            let next = "leave it out, or use mode node";
-            return fault(
-                false,
-                format!(
-                    "ipv6-source-address {source} of node {node}: external networks are IPv4 only; {next}"
-                ),
-            );
-        }
         let Some((_, granting)) = self.coming_networks(coming).find(|(id, _)| *id == network) else {
             let next = "write it to /odl-nat:external-networks first, and name it in external-network";
             return fault(false, format!("external network {network:?} does not exist; {next}"));
         };
-        for (node, source) in &row.sources {
-            if !granting.grants(*source) {
+        for (node, source) in row.all() {
+            let leaf = if source.is_ipv4() { "source-address" } else { "ipv6-source-address" };
+            if !granting.grants(source) {
                 let next = "have it granted (coeus-external:granted), or choose one that is";
                 return fault(
                     false,
                     format!(
-                        "source-address {source} of node {node} is outside the granted ranges of network {network}; {next}"
+                        "{leaf} {source} of node {node} is outside the granted ranges of network {network}; {next}"
                     ),
                 );
             }
-            let other = row.sources.iter().find(|(other, address)| *address == source && *other != node);
+            let other = row.all().find(|(other, address)| *address == source && *other != node);
             let other = other.map(|(other, _)| format!("node {other}"));
-            let beside = || self.owner_beside(*source, &FaultPlace::SourceNat, coming);
+            let beside = || self.owner_beside(source, &FaultPlace::SourceNat, coming);
             if let Some(owner) = other.or_else(beside) {
                 let next = "choose another one";
-                return fault(
-                    true,
-                    format!("source-address {source} of node {node} is that of {owner}; {next}"),
-                );
+                return fault(true, format!("{leaf} {source} of node {node} is that of {owner}; {next}"));
             }
         }
         Ok(())
@@ -162,30 +151,80 @@ impl Model {
                 format!("gateway {gateway} is outside subnet {subnet}; it could not be asked for"),
             );
         }
-        if let Some(gateway) = row.gateway.filter(|gateway| row.grants(*gateway)) {
-            return fault(false, format!("gateway {gateway} is in a granted range; leave it out of that"));
+        if let (Some(gateway), Some(subnet)) = (row.gateway_v6, row.subnet_v6)
+            && !subnet.contains(gateway)
+            && !gateway.is_unicast_link_local()
+        {
+            return fault(
+                false,
+                format!(
+                    "ipv6-gateway {gateway} is outside ipv6-subnet {subnet}, and is not link-local; it could not be asked for"
+                ),
+            );
         }
         for range in &row.granted {
-            let (first, last) = (range.start(), range.end());
-            if first > last {
-                return fault(false, format!("granted range {first} to {last} ends before it starts"));
-            }
-            if !usable_v4(*first) || !usable_v4(*last) {
-                return fault(
-                    false,
-                    format!("granted range {first} to {last} holds addresses that nobody may have"),
-                );
-            }
-            let overlaps = |other: &ExternalNetwork| {
-                other.granted.iter().any(|other| other.start() <= last && first <= other.end())
-            };
-            let mut others = self.coming_networks(coming).filter(|(other, _)| *other != id);
-            if let Some((other, _)) = others.find(|(_, other)| overlaps(other)) {
-                return fault(
-                    true,
-                    format!("granted range {first} to {last} overlaps one of external network {other}"),
-                );
-            }
+            self.check_granted(id, row, range, coming)?;
+        }
+        if let Some(gateway) = row.gateways().find(|gateway| row.grants(*gateway)) {
+            return fault(false, format!("gateway {gateway} is in a granted range; leave it out of that"));
+        }
+        Ok(())
+    }
+
+    fn check_granted(
+        &self,
+        id: &Text,
+        row: &ExternalNetwork,
+        range: &RangeInclusive<IpAddr>,
+        coming: &Coming<'_>,
+    ) -> Result<(), FloatingFault> {
+        let (first, last) = (range.start(), range.end());
+        let fault = |in_use, what: &str| {
+            let message = format!("external network {id}: granted range {first} to {last} {what}");
+            Err(FloatingFault { at: FaultPlace::Network(id.clone()), in_use, message })
+        };
+        if first.is_ipv4() != last.is_ipv4() {
+            return fault(false, "begins with one IP version and ends with the other");
+        }
+        if first > last {
+            return fault(false, "ends before it starts");
+        }
+        if !usable(*first) || !usable(*last) {
+            return fault(false, "holds addresses that nobody may have");
+        }
+        let Some(span) = last_octets_of(range) else {
+            let next = "make it one of a /96 at most";
+            return fault(
+                false,
+                &format!(
+                    "holds addresses with the same last four octets, which MAC addresses are made of; {next}"
+                ),
+            );
+        };
+        let overlaps = |other: &ExternalNetwork| {
+            other.granted.iter().any(|other| other.start() <= last && first <= other.end())
+        };
+        let others = || self.coming_networks(coming).filter(|(other, _)| *other != id);
+        if let Some((other, _)) = others().find(|(_, other)| overlaps(other)) {
+            return fault(true, &format!("overlaps one of external network {other}"));
+        }
+        // On one wire MAC addresses have to differ.
+        let of_wire =
+            others().filter(|(_, other)| (&other.physical, other.vlan) == (&row.physical, row.vlan));
+        let of_wire = of_wire.flat_map(|(other, row)| row.granted.iter().map(move |range| (other, range)));
+        let own = row.granted.iter().filter(|other| *other != range).map(|range| (id, range));
+        let same = |other: &RangeInclusive<IpAddr>| {
+            let both = span.as_ref().zip(last_octets_of(other).flatten());
+            both.is_some_and(|(span, other)| span.start() <= other.end() && other.start() <= span.end())
+        };
+        if let Some((other, range)) = own.chain(of_wire).find(|(_, other)| same(other)) {
+            let (from, to) = (range.start(), range.end());
+            return fault(
+                false,
+                &format!(
+                    "has last four octets, which MAC addresses are made of, that {from} to {to} of external network {other} has, too; choose others"
+                ),
+            );
         }
         Ok(())
     }
@@ -265,7 +304,7 @@ impl Model {
     }
 
     /// Who else will have an address outside, in words.
-    fn owner_beside(&self, address: Ipv4Addr, this: &FaultPlace, coming: &Coming<'_>) -> Option<String> {
+    fn owner_beside(&self, address: IpAddr, this: &FaultPlace, coming: &Coming<'_>) -> Option<String> {
         let known = self.external.routers.iter().filter(|(id, _)| !coming.routers.contains_key(id));
         let routers = known.chain(coming.routers.iter().filter_map(|(id, row)| Some((*id, (*row)?))));
         let mut routers = routers.filter(|(id, _)| FaultPlace::Router((*id).clone()) != *this);
@@ -280,15 +319,24 @@ impl Model {
         let known = self.source_nat.as_ref();
         let nat = coming.source_nat.unwrap_or(known).filter(|nat| nat.network.is_some());
         let shared = || {
-            let mut nodes = nat.filter(|_| *this != FaultPlace::SourceNat)?.sources.iter();
-            let (node, _) = nodes.find(|(_, source)| **source == address)?;
+            let nat = nat.filter(|_| *this != FaultPlace::SourceNat)?;
+            let (node, _) = nat.all().find(|(_, source)| *source == address)?;
             Some(format!("the pods of node {node} (source-nat)"))
         };
         of_router.or_else(service).or_else(shared)
     }
 }
 
-fn taken(external: Ipv4Addr, port: &str, internal: Ipv4Addr, owner: &str) -> String {
+/// The last four octets of the addresses of a range of IPv6, of whose MAC addresses they are part (`Some(None)`: it is not of
+/// IPv6). `None`: some have the same.
+#[expect(clippy::option_option, reason = "a range of IPv4 is another thing than one that cannot be")]
+fn last_octets_of(range: &RangeInclusive<IpAddr>) -> Option<Option<RangeInclusive<u32>>> {
+    let (IpAddr::V6(first), IpAddr::V6(last)) = (*range.start(), *range.end()) else { return Some(None) };
+    let is_one = first.to_bits() >> 32 == last.to_bits() >> 32;
+    is_one.then(|| Some(last_octets(first)..=last_octets(last)))
+}
+
+fn taken(external: IpAddr, port: &str, internal: IpAddr, owner: &str) -> String {
     format!(
         "external-ip {external} for port {port} ({internal}) is that of {owner}; choose another one, or take it away there first"
     )

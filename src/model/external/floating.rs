@@ -1,12 +1,13 @@
 //! What becomes of one floating address, and what renderers ask of networks.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use super::super::apply::Model;
 use super::super::claims::Claim;
 use super::super::interface::{Attachment, InterfaceId};
 use super::super::status::Reason;
 use super::super::underlay::{Uplink, uplink_lport_key};
+use super::rows::last_octets;
 use super::{ExternalNetwork, FaultPlace, Place, Wish};
 use crate::net::{Dpid, LportTag, MacAddr, VpnId};
 use crate::schema::Text;
@@ -15,7 +16,7 @@ use crate::schema::Text;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Floating {
     pub outlet: Outlet,
-    pub internal: Ipv4Addr,
+    pub internal: IpAddr,
     pub interface: InterfaceId,
     /// The name of the interface.
     pub port: Text,
@@ -28,7 +29,7 @@ pub struct Floating {
 /// An address of an external network on the switch that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlet {
-    pub external: Ipv4Addr,
+    pub external: IpAddr,
     pub dpid: Dpid,
     pub network: Text,
     /// The VPN that stands for the network.
@@ -48,7 +49,7 @@ pub enum FloatingReason {
     #[error("interface {0} does not exist, or is plugged in nowhere")]
     NoInterface(Text),
     #[error("interface {port} has no address {internal}")]
-    NoAddress { port: Text, internal: Ipv4Addr },
+    NoAddress { port: Text, internal: IpAddr },
     #[error("interface {0} is in no VPN")]
     NotRouted(Text),
     #[error(
@@ -69,11 +70,15 @@ pub enum FloatingReason {
     NoUplink { network: Text, reason: Reason },
 }
 
-/// The MAC address that a switch answers with for a floating address: `02:c0` and the address. It goes where the address
-/// goes. Gateways of VPNs have `02:c0:e5`, which begins no unicast address.
-pub fn floating_mac(address: Ipv4Addr) -> MacAddr {
-    let [a, b, c, d] = address.octets();
-    MacAddr([0x02, 0xc0, a, b, c, d])
+/// The MAC address that a switch answers with for a floating address: `02:c0` and the address; of IPv6 `02:c6` and its last four
+/// octets, by which those of one wire differ. It goes where the address goes. Gateways of VPNs have `02:c0:e5`, which begins
+/// no unicast address.
+pub fn floating_mac(address: IpAddr) -> MacAddr {
+    let (version, [a, b, c, d]) = match address {
+        IpAddr::V4(address) => (0xc0, address.octets()),
+        IpAddr::V6(address) => (0xc6, last_octets(address).to_be_bytes()),
+    };
+    MacAddr([0x02, version, a, b, c, d])
 }
 
 impl Outlet {
@@ -84,7 +89,7 @@ impl Outlet {
 
 impl Model {
     /// Where an address leads that somebody asks for; why nowhere.
-    pub fn floating(&self, address: Ipv4Addr) -> Option<Result<Floating, FloatingReason>> {
+    pub fn floating(&self, address: IpAddr) -> Option<Result<Floating, FloatingReason>> {
         let floating = self.floating_wished(address)?;
         let Some(service) = self.balanced_at(address) else { return Some(floating) };
         let here = self.balanced_outlet(address, service);
@@ -94,14 +99,14 @@ impl Model {
         }))
     }
 
-    pub(super) fn floating_wished(&self, address: Ipv4Addr) -> Option<Result<Floating, FloatingReason>> {
+    pub(super) fn floating_wished(&self, address: IpAddr) -> Option<Result<Floating, FloatingReason>> {
         let wish = self.external.wishes.get(&address)?.first()?;
         Some(self.resolve_floating(address, wish))
     }
 
     /// The switch that has an address of an external network: that of its pod, of the node whose pods share it, or any for a
     /// service.
-    pub fn outside(&self, address: Ipv4Addr) -> Option<Result<Outlet, FloatingReason>> {
+    pub fn outside(&self, address: IpAddr) -> Option<Result<Outlet, FloatingReason>> {
         if let Some(service) = self.balanced_at(address) {
             return Some(self.balanced_outlet(address, service));
         }
@@ -115,7 +120,7 @@ impl Model {
         }
     }
 
-    pub(super) fn outlet_place(&self, address: Ipv4Addr) -> Option<Place> {
+    pub(super) fn outlet_place(&self, address: IpAddr) -> Option<Place> {
         let outlet = self.outside(address)?.ok()?;
         let interface = self.floating(address).and_then(Result::ok).map(|floating| floating.interface);
         Some(Place { interface, network: outlet.network, dpid: outlet.dpid })
@@ -124,7 +129,7 @@ impl Model {
     /// An address of a network on a switch, if all is there that it needs.
     pub(super) fn outlet(
         &self,
-        external: Ipv4Addr,
+        external: IpAddr,
         network: &Text,
         dpid: Dpid,
     ) -> Result<Outlet, FloatingReason> {
@@ -141,19 +146,19 @@ impl Model {
     }
 
     /// Who asks for an address first: the port and its address.
-    pub fn floating_wish(&self, address: Ipv4Addr) -> Option<(&Text, Ipv4Addr)> {
+    pub fn floating_wish(&self, address: IpAddr) -> Option<(&Text, IpAddr)> {
         let wish = self.external.wishes.get(&address)?.first()?;
         Some((&wish.port, wish.internal))
     }
 
     /// Where it is written that this address is asked for.
-    pub fn floating_at(&self, address: Ipv4Addr) -> Option<FaultPlace> {
+    pub fn floating_at(&self, address: IpAddr) -> Option<FaultPlace> {
         let Wish { of_service, router, .. } = self.external.wishes.get(&address)?.first()?;
         let router = router.clone();
         Some(if *of_service { FaultPlace::Service(router) } else { FaultPlace::Router(router) })
     }
 
-    fn resolve_floating(&self, external: Ipv4Addr, wish: &Wish) -> Result<Floating, FloatingReason> {
+    fn resolve_floating(&self, external: IpAddr, wish: &Wish) -> Result<Floating, FloatingReason> {
         let network = match &wish.network {
             Some(named) => named.clone(),
             None => self.granting(external).ok_or(FloatingReason::Ungranted)?.clone(),
@@ -171,7 +176,7 @@ impl Model {
         let Some((identity, lport, attachment)) = interface.plugged() else {
             return Err(FloatingReason::NoInterface(port));
         };
-        if !interface.addresses.iter().any(|own| own.ip == IpAddr::V4(wish.internal)) {
+        if !interface.addresses.iter().any(|own| own.ip == wish.internal) {
             return Err(FloatingReason::NoAddress { port, internal: wish.internal });
         }
         if identity.vpn.is_none() {
@@ -194,7 +199,7 @@ impl Model {
     }
 
     /// The first network that may give out this address.
-    pub(super) fn granting(&self, address: Ipv4Addr) -> Option<&Text> {
+    pub(super) fn granting(&self, address: IpAddr) -> Option<&Text> {
         self.external.networks.iter().find(|(_, network)| network.grants(address)).map(|(id, _)| id)
     }
 
@@ -221,7 +226,7 @@ impl Model {
     }
 
     /// The MAC address of somebody on an external network.
-    pub fn neighbour(&self, network: &Text, address: Ipv4Addr) -> Option<MacAddr> {
+    pub fn neighbour(&self, network: &Text, address: IpAddr) -> Option<MacAddr> {
         self.external.neighbours.get(&(network.clone(), address)).copied()
     }
 

@@ -19,7 +19,7 @@ pub use floating::{Floating, FloatingReason, Outlet, floating_mac};
 pub use rows::{ExternalNames, ExternalNetwork, FloatingRouter, Mapping, neighbour_key};
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::apply::{Model, Work, remove_from, replace};
 use super::ids::{Allocator, Pool};
@@ -34,11 +34,11 @@ pub(super) struct External {
     /// The VPN that stands for each network in the pipeline.
     pub vpns: BTreeMap<Text, VpnId>,
     pub routers: BTreeMap<Text, FloatingRouter>,
-    pub neighbours: BTreeMap<(Text, Ipv4Addr), MacAddr>,
+    pub neighbours: BTreeMap<(Text, IpAddr), MacAddr>,
     /// Services with addresses outside, by namespace; empty where a service has none.
     pub exposed_in: BTreeMap<Text, BTreeSet<Text>>,
     /// The same by address.
-    pub exposed_at: BTreeMap<Ipv4Addr, BTreeSet<Text>>,
+    pub exposed_at: BTreeMap<IpAddr, BTreeSet<Text>>,
     /// Switches that were away for long.
     pub lost: BTreeSet<Dpid>,
     /// What services make of themselves, by uid.
@@ -47,13 +47,13 @@ pub(super) struct External {
     pub behind: BTreeMap<Text, BTreeSet<InterfaceId>>,
     pub services_of: BTreeMap<InterfaceId, BTreeSet<Text>>,
     /// Who asks for each address.
-    pub wishes: BTreeMap<Ipv4Addr, BTreeSet<Wish>>,
+    pub wishes: BTreeMap<IpAddr, BTreeSet<Wish>>,
     /// Addresses that are asked for at each port.
-    pub at_port: BTreeMap<Text, BTreeSet<Ipv4Addr>>,
-    pub placed: BTreeMap<Ipv4Addr, Place>,
-    pub placed_at: BTreeMap<InterfaceId, BTreeSet<Ipv4Addr>>,
+    pub at_port: BTreeMap<Text, BTreeSet<IpAddr>>,
+    pub placed: BTreeMap<IpAddr, Place>,
+    pub placed_at: BTreeMap<InterfaceId, BTreeSet<IpAddr>>,
     /// Networks on switches, with the addresses that are there.
-    pub spans: BTreeMap<(Text, Dpid), BTreeSet<Ipv4Addr>>,
+    pub spans: BTreeMap<(Text, Dpid), BTreeSet<IpAddr>>,
 }
 
 /// Somebody asks for an address.
@@ -63,7 +63,7 @@ pub(super) struct Wish {
     /// `router-id`; of services their uid.
     pub router: Text,
     pub port: Text,
-    pub internal: Ipv4Addr,
+    pub internal: IpAddr,
     pub network: Option<Text>,
 }
 
@@ -89,7 +89,7 @@ impl External {
         of_service: bool,
         before: Option<&FloatingRouter>,
         after: Option<&FloatingRouter>,
-    ) -> BTreeSet<Ipv4Addr> {
+    ) -> BTreeSet<IpAddr> {
         let mut changed = BTreeSet::new();
         for (row, comes) in [(before, false), (after, true)] {
             let Some(row) = row else { continue };
@@ -151,7 +151,8 @@ impl Model {
     }
 
     fn touch_neighbours(&self, id: &Text, work: &mut Work) {
-        let first = (id.clone(), Ipv4Addr::UNSPECIFIED);
+        // All of version 4 come before those of version 6.
+        let first = (id.clone(), IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         let neighbours = self.external.neighbours.range(first..).map(|(key, _)| key);
         work.touched.neighbours.extend(neighbours.take_while(|(network, _)| network == id).cloned());
     }
@@ -181,10 +182,10 @@ impl Model {
         }
     }
 
-    pub(super) fn put_neighbour(&mut self, key: (Text, Ipv4Addr), mac: Option<MacAddr>, work: &mut Work) {
+    pub(super) fn put_neighbour(&mut self, key: (Text, IpAddr), mac: Option<MacAddr>, work: &mut Work) {
         replace(&mut self.external.neighbours, &key, mac);
         let network = self.external.networks.get(&key.0);
-        if network.is_some_and(|network| network.gateway == Some(key.1)) {
+        if network.is_some_and(|network| network.gateways().any(|gateway| gateway == key.1)) {
             let spans = self.external.spans.keys().filter(|(network, _)| *network == key.0);
             work.touched.external.extend(spans.cloned());
         }
@@ -237,7 +238,7 @@ impl Model {
         }
     }
 
-    fn enter_span(&mut self, span: (Text, Dpid), address: Ipv4Addr, work: &mut Work) {
+    fn enter_span(&mut self, span: (Text, Dpid), address: IpAddr, work: &mut Work) {
         let members = self.external.spans.entry(span.clone()).or_default();
         members.insert(address);
         if members.len() == 1 {
@@ -246,7 +247,7 @@ impl Model {
         }
     }
 
-    fn leave_span(&mut self, span: (Text, Dpid), address: Ipv4Addr, work: &mut Work) {
+    fn leave_span(&mut self, span: (Text, Dpid), address: IpAddr, work: &mut Work) {
         remove_from(&mut self.external.spans, &span, &address);
         if !self.external.spans.contains_key(&span) {
             self.touch_neighbours(&span.0, work);

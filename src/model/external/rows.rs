@@ -1,9 +1,9 @@
 //! External networks and floating addresses as they are written, and how they are read.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
-use ipnetwork::Ipv4Network;
+use ipnetwork::{IpNetwork, Ipv4Network, Ipv6Network};
 
 use super::super::read::{entries, text_key, unicast};
 use super::super::rows::NetworkType;
@@ -21,8 +21,12 @@ pub struct ExternalNetwork {
     /// What is on the link.
     pub subnet: Option<Ipv4Network>,
     pub gateway: Option<Ipv4Addr>,
-    /// Addresses that may be given out.
-    pub granted: Vec<RangeInclusive<Ipv4Addr>>,
+    /// The same of IPv6.
+    pub subnet_v6: Option<Ipv6Network>,
+    /// Of that subnet, or a link-local address.
+    pub gateway_v6: Option<Ipv6Addr>,
+    /// Addresses that may be given out. Both ends of each are of one version.
+    pub granted: Vec<RangeInclusive<IpAddr>>,
 }
 
 /// `/odl-nat:floating-ip-info/router-ports`.
@@ -38,16 +42,45 @@ pub struct FloatingRouter {
 /// One address of an interface, and the one that it has outside.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mapping {
-    pub external: Ipv4Addr,
+    pub external: IpAddr,
     /// `port-name`: the interface.
     pub port: Text,
-    pub internal: Ipv4Addr,
+    /// Of the version that the other one is of.
+    pub internal: IpAddr,
 }
 
 impl ExternalNetwork {
     /// Whether this address may be given out.
-    pub fn grants(&self, address: Ipv4Addr) -> bool {
+    pub fn grants(&self, address: IpAddr) -> bool {
         self.granted.iter().any(|range| range.contains(&address))
+    }
+
+    /// What is on the link, of either version.
+    pub fn subnets(&self) -> impl Iterator<Item = IpNetwork> {
+        let v4 = self.subnet.map(IpNetwork::V4).into_iter();
+        v4.chain(self.subnet_v6.map(IpNetwork::V6))
+    }
+
+    /// The routers, of either version.
+    pub fn gateways(&self) -> impl Iterator<Item = IpAddr> {
+        let v4 = self.gateway.map(IpAddr::V4).into_iter();
+        v4.chain(self.gateway_v6.map(IpAddr::V6))
+    }
+
+    /// Whether somebody with this address is on the link: a host of its subnets, or a router.
+    pub fn is_on_link(&self, address: IpAddr) -> bool {
+        let is_host = |subnet: IpNetwork| match (subnet, address) {
+            (IpNetwork::V4(subnet), IpAddr::V4(address)) => {
+                let edges = [subnet.network(), subnet.broadcast()];
+                subnet.contains(address) && (subnet.prefix() >= 31 || !edges.contains(&address))
+            }
+            // The first address of a prefix is that of any router (RFC 4291 section 2.6.1).
+            (IpNetwork::V6(subnet), IpAddr::V6(address)) => {
+                subnet.contains(address) && (subnet.prefix() >= 127 || subnet.network() != address)
+            }
+            _ => false,
+        };
+        self.subnets().any(is_host) || self.gateways().any(|gateway| gateway == address)
     }
 }
 
@@ -61,6 +94,8 @@ pub struct ExternalNames {
     segmentation_id: SchemaId,
     subnet: SchemaId,
     gateway: SchemaId,
+    ipv6_subnet: SchemaId,
+    ipv6_gateway: SchemaId,
     granted: SchemaId,
     granted_last: SchemaId,
     pub floating_ip_info: SchemaId,
@@ -91,6 +126,8 @@ impl ExternalNames {
             segmentation_id: network("coeus-external:segmentation-id"),
             subnet: network("coeus-external:subnet"),
             gateway: network("coeus-external:gateway"),
+            ipv6_subnet: network("coeus-external:ipv6-subnet"),
+            ipv6_gateway: network("coeus-external:ipv6-gateway"),
             granted: network("coeus-external:granted"),
             granted_last: network("coeus-external:granted/last"),
             floating_ip_info: id("/odl-nat:floating-ip-info"),
@@ -111,7 +148,7 @@ impl ExternalNames {
         let all = snapshot.config.input.container(self.external_networks)?;
         let fields = all.list(self.networks)?.get(&text_key(id))?;
         let range = |(first, range): (Text, &Fields)| {
-            let first: Ipv4Addr = first.parse().ok()?;
+            let first: IpAddr = first.parse().ok()?;
             let last = range.text(self.granted_last).map_or(Some(first), |last| last.parse().ok())?;
             Some(first..=last)
         };
@@ -130,6 +167,8 @@ impl ExternalNames {
                 .and_then(|id| id.try_into().ok()),
             subnet: fields.text(self.subnet).and_then(|text| text.parse().ok()),
             gateway: fields.text(self.gateway).and_then(|text| text.parse().ok()),
+            subnet_v6: fields.text(self.ipv6_subnet).and_then(|text| text.parse().ok()),
+            gateway_v6: fields.text(self.ipv6_gateway).and_then(|text| text.parse().ok()),
             granted: entries(fields, self.granted).filter_map(range).collect(),
         })
     }
@@ -144,12 +183,12 @@ impl ExternalNames {
         for (port, fields) in entries(fields, self.ports) {
             for (internal, mapping) in entries(fields, self.mappings) {
                 let external = mapping.text(self.external_ip).unwrap_or_default();
-                match (internal.parse(), external.parse()) {
-                    (Ok(internal), Ok(external)) => {
+                match (internal.parse::<IpAddr>(), external.parse::<IpAddr>()) {
+                    (Ok(internal), Ok(external)) if internal.is_ipv4() == external.is_ipv4() => {
                         row.mappings.push(Mapping { external, port: port.clone(), internal });
                     }
                     _ => row.faults.push(
-                        format!("port {port}: internal-ip {internal:?} and external-ip {external:?} are not both IPv4 addresses")
+                        format!("port {port}: internal-ip {internal:?} and external-ip {external:?} are not addresses of one IP version")
                             .into(),
                     ),
                 }
@@ -158,7 +197,7 @@ impl ExternalNames {
         Some(row)
     }
 
-    pub fn neighbour(&self, snapshot: &Snapshot, network: &Text, address: Ipv4Addr) -> Option<MacAddr> {
+    pub fn neighbour(&self, snapshot: &Snapshot, network: &Text, address: IpAddr) -> Option<MacAddr> {
         let all = snapshot.operational.input.container(self.neighbours)?;
         let key = [Value::Text(network.clone()), Value::text(address.to_string())];
         unicast(all.list(self.neighbour)?.get(&Key::from_iter(key))?.text(self.mac_address)?)
@@ -179,15 +218,20 @@ impl ExternalNames {
     }
 
     /// Keys of all neighbours.
-    pub fn all_neighbours(&self, snapshot: &Snapshot) -> Vec<(Text, Ipv4Addr)> {
+    pub fn all_neighbours(&self, snapshot: &Snapshot) -> Vec<(Text, IpAddr)> {
         let all = snapshot.operational.input.container(self.neighbours);
         let list = all.and_then(|all| all.list(self.neighbour));
         list.into_iter().flatten().filter_map(|(key, _)| neighbour_key(key)).collect()
     }
 }
 
+/// The part of an address by which MAC addresses differ.
+pub(super) fn last_octets(address: Ipv6Addr) -> u32 {
+    (address.to_bits() & u128::from(u32::MAX)) as u32
+}
+
 /// Network and address of a neighbour's key.
-pub fn neighbour_key(key: &Key) -> Option<(Text, Ipv4Addr)> {
+pub fn neighbour_key(key: &Key) -> Option<(Text, IpAddr)> {
     let [Value::Text(network), Value::Text(address)] = key.values() else { return None };
     Some((network.clone(), address.parse().ok()?))
 }

@@ -1,7 +1,7 @@
 //! Services with addresses outside: each of their pods gets one, while there are some.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use super::super::apply::{Model, Work, remove_from, replace};
 use super::super::claims::Claim;
@@ -114,23 +114,29 @@ impl Model {
     fn pair(&self, uid: &Text, endpoints: &BTreeSet<InterfaceId>) -> Option<FloatingRouter> {
         let row = self.seen_outside(uid)?;
         let granted = row.outside.iter().filter_map(|address| Some((*address, self.granting(*address)?)));
-        let granted: Vec<(Ipv4Addr, &Text)> = granted.collect();
+        let granted: Vec<(IpAddr, &Text)> = granted.collect();
         let (_, network) = *granted.first()?;
         // An entry of floating-ip-info is of one network.
-        let mut addresses =
-            granted.iter().filter(|(_, other)| *other == network).map(|(address, _)| *address);
-        let mut mappings = Vec::new();
+        let addresses = || granted.iter().filter(|(_, other)| *other == network).map(|(address, _)| *address);
         let mut interfaces: Vec<_> = endpoints.iter().filter_map(|id| self.interface(id)).collect();
         // Who is on a lost switch comes last.
         let is_lost = |interface: &&Interface| {
             interface.plugged().is_some_and(|(_, _, attachment)| self.is_lost(attachment.dpid))
         };
         interfaces.sort_by_key(is_lost);
-        for interface in interfaces {
-            let Some(internal) = first_v4(interface) else { continue };
-            let Some(identity) = &interface.identity else { continue };
-            let Some(external) = addresses.next() else { break };
-            mappings.push(Mapping { external, port: identity.name.clone(), internal });
+        let mut mappings = Vec::new();
+        for is_v6 in [false, true] {
+            let inside = interfaces.iter().filter_map(|interface| {
+                let own = interface.addresses.iter().map(|address| address.ip);
+                let internal = own.into_iter().find(|address| address.is_ipv6() == is_v6)?;
+                Some((interface.identity.as_ref()?.name.clone(), internal))
+            });
+            let outside = addresses().filter(|address| address.is_ipv6() == is_v6);
+            mappings.extend(inside.zip(outside).map(|((port, internal), external)| Mapping {
+                external,
+                port,
+                internal,
+            }));
         }
         (!mappings.is_empty()).then(|| FloatingRouter {
             network: Some(network.clone()),
@@ -138,11 +144,4 @@ impl Model {
             faults: Vec::new(),
         })
     }
-}
-
-fn first_v4(interface: &Interface) -> Option<Ipv4Addr> {
-    interface.addresses.iter().find_map(|address| match address.ip {
-        IpAddr::V4(address) => Some(address),
-        IpAddr::V6(_) => None,
-    })
 }

@@ -1,6 +1,6 @@
 //! Services and endpoints as they are written.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use super::super::rows::usable;
@@ -26,7 +26,7 @@ pub struct Service {
     /// `cluster-ip-address`, then `coeus-service:secondary-cluster-ip-address`; each once.
     pub addresses: Vec<IpAddr>,
     /// `external-ip-address`, `ingress-ip-address` and `load-balancer-IP`, those of IPv4, each once.
-    pub outside: Vec<Ipv4Addr>,
+    pub outside: Vec<IpAddr>,
     pub headless: bool,
     /// `external-traffic-policy` Local: who asks from outside gets endpoints of the node that he asked.
     pub external_local: bool,
@@ -245,7 +245,7 @@ impl ServiceNames {
         number
     }
 
-    fn outside(&self, fields: &Fields) -> Vec<Ipv4Addr> {
+    fn outside(&self, fields: &Fields) -> Vec<IpAddr> {
         let lists = self.outside.into_iter().flat_map(|leafs| fields.leaf_list(leafs));
         let texts = lists.filter_map(Value::as_text).chain(fields.text(self.load_balancer));
         let mut addresses = Vec::new();

@@ -119,16 +119,16 @@ const MESSAGE: u16 = 64;
 
 /// On an external network: the switch answers for a floating address. Who asks, and who answers it, is told to the
 /// controller, which asks for neighbours in its name.
-pub(super) fn floating(floating: &Outlet, owner: &Owned) -> [Flow; 2] {
+pub(super) fn floating(floating: &Outlet, address: Ipv4Addr, owner: &Owned) -> [Flow; 2] {
     let meter = floating.uplink.lport.0;
     let about = || {
-        let draft = Flow::table(ARP_RESPONDER).priority(ROUTED).tagged(tag(floating.external));
-        draft.matching([vpn_id(floating.outside), arp_tpa(floating.external)])
+        let draft = Flow::table(ARP_RESPONDER).priority(ROUTED).tagged(tag(address));
+        draft.matching([vpn_id(floating.outside), arp_tpa(address)])
     };
     let asked = about()
         .matching(arp_request())
         .copy_metered(meter, MESSAGE, NEIGHBOUR)
-        .then(answer_arp(floating.mac(), floating.external))
+        .then(answer_arp(floating.mac(), address))
         .then(through_uplink(&floating.uplink));
     let answered = about().matching(arp_reply()).punt_metered(meter, MESSAGE, NEIGHBOUR);
     [asked.owned_by(owner), answered.owned_by(owner)]

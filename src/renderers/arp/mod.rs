@@ -58,9 +58,9 @@ impl Renderer for Arp {
                     out.flow(*dpid, flows::on_the_wire(tag, &Owner::new(name)));
                 }
             }
-            Key::Floating(address) => {
-                let Some(Ok(floating)) = model.outside(*address) else { return };
-                for flow in flows::floating(&floating, &floating_owner(*address)) {
+            Key::Floating(IpAddr::V4(address)) => {
+                let Some(Ok(floating)) = model.outside(IpAddr::V4(*address)) else { return };
+                for flow in flows::floating(&floating, *address, &floating_owner(IpAddr::V4(*address))) {
                     out.flow(floating.dpid, flow);
                 }
             }

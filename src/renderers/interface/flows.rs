@@ -1,11 +1,13 @@
 //! Tables 0, 17 and 220.
 
+use std::net::IpAddr;
+
 use crate::model::{Identity, Interface, Model, NODE_VPN, Outlet, Uplink};
 use crate::net::{ElanTag, LportTag, OfPort, VpnId};
 use crate::pipeline::actions::{load_egress_zone, load_from_outside, output, pop_vlan};
 use crate::pipeline::matches::{
-    arp, arp_tpa, egress_lport, egress_lport_after, eth_dst, in_port, lport, service_index, tagged, untagged,
-    vlan,
+    arp, arp_tpa, egress_lport, egress_lport_after, eth_dst, in_port, ipv6_dst, lport, nd_target,
+    neighbour_advertisement, neighbour_solicitation, service_index, tagged, untagged, vlan,
 };
 use crate::pipeline::{
     ANTISPOOF_MAC, ARP_CHECK, ARP_RESPONDER, DHCP, EGRESS_DISPATCHER, ELAN_DMAC, Flow, INTERNAL_TUNNEL, IPV6,
@@ -23,7 +25,7 @@ const TUNNEL_PORT: u16 = 5;
 const PHYSICAL_PORT: u16 = 5;
 /// For floating addresses: beats [`PHYSICAL_PORT`], which is for an ELAN on the same wire.
 const FLOATING: u16 = 6;
-const FLOATING_ARP: u16 = 7;
+const FLOATING_ASKED: u16 = 7;
 /// All services of the dispatcher: their matches never overlap.
 pub(super) const SERVICE: u16 = 10;
 /// The default egress service, for packets that all other services are done with. Source: genius, service index 9.
@@ -165,8 +167,9 @@ pub(super) fn outside_punts(port: LportTag, owner: &Owned) -> Meter {
     Meter::packets_per_second(port.0, OUTSIDE_RATE, OUTSIDE_BURST, owner)
 }
 
-/// What comes in for a floating address, by its MAC address, and ARP about it. Whose VLAN it is besides does not matter.
-pub(super) fn for_floating(floating: &Outlet, owner: &Owned) -> [Flow; 2] {
+/// What comes in for a floating address, by its MAC address, and who asks for it or answers it. Whose VLAN it is besides does not
+/// matter.
+pub(super) fn for_floating(floating: &Outlet, owner: &Owned) -> Vec<Flow> {
     let Uplink { lport, ofport, vlan: id } = floating.uplink;
     let draft = |priority| {
         let draft = Flow::table(LPORT_INGRESS).priority(priority).matching([in_port(ofport)]);
@@ -178,8 +181,15 @@ pub(super) fn for_floating(floating: &Outlet, owner: &Owned) -> [Flow; 2] {
         draft.write_metadata(place.split_horizon(true))
     };
     let frames = draft(FLOATING).matching([eth_dst(floating.mac())]).goto(PDNAT);
-    let asked = draft(FLOATING_ARP).matching([arp(), arp_tpa(floating.external)]).goto(ARP_RESPONDER);
-    [frames.owned_by(owner), asked.owned_by(owner)]
+    let about = || draft(FLOATING_ASKED);
+    let asked = match floating.external {
+        IpAddr::V4(address) => vec![about().matching([arp(), arp_tpa(address)]).goto(ARP_RESPONDER)],
+        IpAddr::V6(address) => vec![
+            about().matching([nd_target(address)]).matching(neighbour_solicitation()).goto(IPV6),
+            about().matching([ipv6_dst(address)]).matching(neighbour_advertisement()).goto(IPV6),
+        ],
+    };
+    [frames].into_iter().chain(asked).map(|draft| draft.owned_by(owner)).collect()
 }
 
 /// What comes in by a port to a physical network and is in table 17 is a request of a service, translated.

@@ -1,6 +1,6 @@
 //! `coeus-external:floating-addresses`: how far each floating address is.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use super::super::key::floating_touched;
 use super::super::nodes::ListAt;
@@ -49,7 +49,7 @@ impl FloatingStates {
         }
     }
 
-    fn address(&self, address: Ipv4Addr, model: &Model, out: &mut Rendered) {
+    fn address(&self, address: IpAddr, model: &Model, out: &mut Rendered) {
         let Some(found) = model.outside(address) else { return };
         let (path, build) = self.address.entry([Value::text(address.to_string())]);
         // What the pods of a node share is no interface's.

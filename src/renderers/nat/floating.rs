@@ -5,9 +5,9 @@ use super::super::zones::CLIENTS;
 use crate::model::{Floating, Outlet};
 use crate::net::{ElanTag, Transport};
 use crate::pipeline::actions::{
-    clear_in_port, load_from_outside, load_metadata, resubmit, set_eth_src, set_ipv4_dst, set_ipv4_src, track,
+    clear_in_port, load_from_outside, load_metadata, resubmit, set_eth_src, set_ip_dst, set_ip_src, track,
 };
-use crate::pipeline::matches::{ip_host, ipv4_src, port_to, vpn_id};
+use crate::pipeline::matches::{ip_host, ip_src_host, port_to, vpn_id};
 use crate::pipeline::{DNAT, FIB, Flow, INBOUND_NAPT, Metadata, PDNAT, PSNAT, SERVICE_CONNECTION, SNAT};
 
 /// The only flows of their tables beside the misses, but in table 26. Source: netvirt.
@@ -27,26 +27,26 @@ pub(super) fn flows(floating: &Floating) -> [Flow; 4] {
     let to_pod = Flow::table(PDNAT)
         .priority(TRANSLATED)
         .matching([vpn_id(floating.outlet.outside)])
-        .matching(ip_host(floating.outlet.external.into()))
-        .then([set_ipv4_dst(floating.internal)])
+        .matching(ip_host(floating.outlet.external))
+        .then([set_ip_dst(floating.internal)])
         .write_metadata(pods)
         .goto(DNAT);
     let routed = Flow::table(DNAT)
         .priority(TRANSLATED)
         .matching([vpn_id(floating.vpn)])
-        .matching(ip_host(floating.internal.into()))
+        .matching(ip_host(floating.internal))
         .then([clear_in_port(), resubmit(FIB)]);
     let from_pod = Flow::table(PSNAT)
         .priority(OWN)
         .matching([vpn_id(floating.vpn)])
-        .matching(ipv4_src(floating.internal))
-        .then([set_ipv4_src(floating.outlet.external)])
+        .matching(ip_src_host(floating.internal))
+        .then([set_ip_src(floating.outlet.external)])
         .write_metadata(Metadata::new().vpn(floating.outlet.outside))
         .goto(SNAT);
     let outside = Flow::table(SNAT)
         .priority(TRANSLATED)
         .matching([vpn_id(floating.outlet.outside)])
-        .matching(ipv4_src(floating.outlet.external))
+        .matching(ip_src_host(floating.outlet.external))
         .then([set_eth_src(floating.outlet.mac()), resubmit(FIB)]);
     [to_pod, routed, from_pod, outside].map(|draft| draft.owned_by(&owner))
 }
@@ -56,7 +56,7 @@ pub(super) fn to_service(outlet: &Outlet, transport: Transport, port: u16) -> Fl
     Flow::table(PDNAT)
         .priority(SERVED)
         .matching([vpn_id(outlet.outside)])
-        .matching(ip_host(outlet.external.into()))
+        .matching(ip_host(outlet.external))
         .matching(port_to(transport, port))
         .then(load_metadata(Metadata::new().split_horizon(false)))
         .then([load_from_outside(), track(CLIENTS, SERVICE_CONNECTION)])
@@ -68,7 +68,7 @@ pub(super) fn shared(outlet: &Outlet) -> Flow {
     Flow::table(PDNAT)
         .priority(TRANSLATED)
         .matching([vpn_id(outlet.outside)])
-        .matching(ip_host(outlet.external.into()))
+        .matching(ip_host(outlet.external))
         .goto(INBOUND_NAPT)
         .owned_by(&floating_owner(outlet.external))
 }

@@ -50,12 +50,16 @@ pub(super) fn of_switch(sources: NodeSources, lport: LportTag, node: MacAddr, ow
 }
 
 /// The same by an external network: its VPN leads on, and answers go to pods by that of nodes.
-pub(super) fn by_network(outlet: &Outlet, owner: &Owned) -> Vec<Flow> {
-    let mut out = load_metadata(Metadata::new().vpn(outlet.outside));
-    out.extend([set_eth_src(outlet.mac()), resubmit(FIB)]);
+pub(super) fn by_network(outlets: &[Outlet], owner: &Owned) -> Vec<Flow> {
     let back = Metadata::new().vpn(NODE_VPN).split_horizon(true);
-    let mut flows = translated(outlet.external.into(), outlet.outside, back, &out, owner);
-    flows.push(unasked(outlet.outside, owner));
+    let each = |outlet: &Outlet| {
+        let mut out = load_metadata(Metadata::new().vpn(outlet.outside));
+        out.extend([set_eth_src(outlet.mac()), resubmit(FIB)]);
+        translated(outlet.external, outlet.outside, back, &out, owner)
+    };
+    let mut flows: Vec<Flow> = outlets.iter().flat_map(each).collect();
+    // Both versions are of one network.
+    flows.extend(outlets.first().map(|outlet| unasked(outlet.outside, owner)));
     flows
 }
 

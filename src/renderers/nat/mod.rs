@@ -14,7 +14,7 @@
 //! 0 for its MAC ─► 25 address and port ─► ct ─► 31 as a pod's request
 //! ```
 //! One zone and one source address serve all VPNs of a switch: the way back is that of the node to its pods, so a pod
-//! gets outside if its node reaches it. IPv6 goes the same way by the node, and by no external network.
+//! gets outside if its node reaches it. IPv6 goes the same ways; by an external network, if the node has an address there.
 
 mod derive;
 mod floating;
@@ -52,7 +52,7 @@ impl Renderer for Nat {
             Key::Switch(dpid) => {
                 let owner = Owner::new("source nat");
                 let flows = match (model.source_nat(*dpid), model.node_port(*dpid)) {
-                    (Some(Source::Outside(outlet)), _) => flows::by_network(&outlet, &owner),
+                    (Some(Source::Outside(outlets)), _) => flows::by_network(&outlets, &owner),
                     (Some(Source::Node(sources)), Some((lport, port))) => {
                         flows::of_switch(sources, lport, port.mac, &owner)
                     }
@@ -86,9 +86,7 @@ fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
     let here = attachment.dpid;
     let vpn = model.vpn_of(identity).and_then(|vpn| vpn.id);
     let (Some(vpn), Some(source)) = (vpn, model.source_nat(here)) else { return };
-    let gets_out = |address: &IpAddr| {
-        (address.is_ipv4() || matches!(source, Source::Node(_))) && model.is_on_node(here, *address, id)
-    };
+    let gets_out = |address: &IpAddr| source.leads_out(*address) && model.is_on_node(here, *address, id);
     for address in interface.addresses.iter().map(|address| address.ip).filter(gets_out) {
         out.flow(here, flows::of_pod(vpn, address, &Owner::new(&identity.name)));
     }

@@ -4,13 +4,16 @@ use std::net::Ipv6Addr;
 
 use ipnetwork::Ipv6Network;
 
+use super::super::recipes::NEIGHBOUR;
+use crate::model::Outlet;
 use crate::net::{ElanTag, LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{
     begin_advertisement, egress_to_sender, finish_advertisement, finish_advertisement_to_all, resubmit,
+    tag_vlan,
 };
 use crate::pipeline::matches::{
-    elan_tag, ipv6_src, lport, nd_target, nd_target_in, nd_target_link_local, neighbour_advertisement,
-    neighbour_solicitation, router_solicitation, vpn_id,
+    elan_tag, ipv6_dst, ipv6_src, lport, nd_target, nd_target_in, nd_target_link_local,
+    neighbour_advertisement, neighbour_solicitation, router_solicitation, vpn_id,
 };
 use crate::pipeline::{EGRESS_DISPATCHER, Flow, IPV6, LPORT_DISPATCHER, ND_RESPONDER, Owner, owners};
 
@@ -124,6 +127,28 @@ pub(super) fn answer_endpoint(port: LportTag, address: Ipv6Addr, gateway: MacAdd
         .then(begin_advertisement(gateway, false))
         .then([resubmit(ND_RESPONDER)])
         .owned_by(owner)
+}
+
+/// Bytes of a neighbour message that reach the controller: Ethernet, IPv6, the message, an address option, and a nonce beside it.
+const MESSAGE: u16 = 14 + 40 + 24 + 8 + 8;
+
+/// On an external network: the switch answers for a floating address. Who asks, and who answers it, is told to the
+/// controller, which asks for neighbours in its name.
+pub(super) fn floating(floating: &Outlet, address: Ipv6Addr, owner: &Owned) -> [Flow; 2] {
+    let meter = floating.uplink.lport.0;
+    let about = || Flow::table(IPV6).priority(ROUTED).matching([vpn_id(floating.outside)]);
+    let asked = about()
+        .matching([nd_target(address)])
+        .matching(neighbour_solicitation())
+        .copy_metered(meter, MESSAGE, NEIGHBOUR)
+        .then(begin_advertisement(floating.mac(), false))
+        .then(floating.uplink.vlan.into_iter().flat_map(tag_vlan))
+        .then([resubmit(ND_RESPONDER)]);
+    let answered = about()
+        .matching(neighbour_advertisement())
+        .matching([ipv6_dst(address)])
+        .punt_metered(meter, MESSAGE, NEIGHBOUR);
+    [asked.owned_by(owner), answered.owned_by(owner)]
 }
 
 /// A router solicitation is answered by the controller: an advertisement has bytes that no flow can add.

@@ -9,7 +9,8 @@
 //! so that duplicate detection works; what nobody answers goes on through the dispatcher and is flooded. On a physical
 //! network (FLAT, VLAN) the switch answers for pods of the ELAN alone, and routers are asked outside. An answer takes
 //! two tables, because Open vSwitch sets the target's link-layer address only where the flow has matched the type of an
-//! advertisement.
+//! advertisement. For an address of an external network the one switch that has it answers; who asks and who answers there is told to
+//! the controller.
 
 mod flows;
 
@@ -17,7 +18,8 @@ use std::net::IpAddr;
 
 use ipnetwork::IpNetwork;
 
-use super::key::answers_touched;
+use super::key::{answers_touched, floating_touched};
+use super::recipes::floating_owner;
 use super::{Key, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, NODE_VPN, Touched, gateway_mac};
 use crate::pipeline::Owner;
@@ -32,6 +34,7 @@ impl Renderer for Nd {
 
     fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
         answers_touched(touched, model, keys);
+        floating_touched(touched, keys);
     }
 
     fn render(&self, key: &Key, model: &Model, out: &mut Rendered) {
@@ -57,6 +60,12 @@ impl Renderer for Nd {
                 if let Some(tag) = elan.filter(|elan| elan.segment().is_physical()).and_then(|elan| elan.tag)
                 {
                     out.flow(*dpid, flows::on_the_wire(tag, &Owner::new(name)));
+                }
+            }
+            Key::Floating(IpAddr::V6(address)) => {
+                let Some(Ok(floating)) = model.outside(IpAddr::V6(*address)) else { return };
+                for flow in flows::floating(&floating, *address, &floating_owner(IpAddr::V6(*address))) {
+                    out.flow(floating.dpid, flow);
                 }
             }
             Key::Endpoint(IpAddr::V6(address)) => {

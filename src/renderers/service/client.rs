@@ -36,7 +36,7 @@ pub(super) fn service(uid: &str, model: &Model, out: &mut Rendered) {
         for is_v6 in [false, true] {
             let endpoints = served.endpoints.iter().copied().filter(|(ip, _)| ip.is_ipv6() == is_v6);
             let addresses = model.service_addresses(service).filter(|address| address.is_ipv6() == is_v6);
-            let outside = model.outside_addresses(service).map(IpAddr::V4).filter(|_| !is_v6);
+            let outside = model.outside_addresses(service).filter(|address| address.is_ipv6() == is_v6);
             let (addresses, outside): (Vec<_>, Vec<_>) = (addresses.collect(), outside.collect());
             // Node ports are of the versions that the service has addresses of.
             let is_asked = !addresses.is_empty() || !outside.is_empty();

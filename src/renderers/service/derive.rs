@@ -1,7 +1,5 @@
 //! What became of each service: `/coeus-service:service-states`.
 
-use std::net::IpAddr;
-
 use super::super::nodes::{Build, InnerList, ListAt};
 use super::super::{Key, Rendered, Renderer};
 use super::services_touched;
@@ -63,7 +61,7 @@ impl Renderer for ServiceStates {
         let Key::Service(uid) = key else { return };
         let Some(service) = model.service(uid) else { return };
         let addresses = model.service_addresses(service);
-        let addresses: Vec<_> = addresses.chain(model.outside_addresses(service).map(IpAddr::V4)).collect();
+        let addresses: Vec<_> = addresses.chain(model.outside_addresses(service)).collect();
         let mut reasons: Vec<Text> = Vec::new();
         let mut waits = false;
         if service.headless {

@@ -22,7 +22,7 @@ mod parts;
 pub use derive::ServiceStates;
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use super::key::{floating_touched, touched_interfaces};
 use super::zones::{NODE_PORTS_V4, NODE_PORTS_V6};
@@ -117,7 +117,7 @@ fn node_ports(dpid: Dpid, model: &Model, out: &mut Rendered) {
 }
 
 /// The way back of those who ask a service at an address outside.
-fn answers(address: Ipv4Addr, model: &Model, out: &mut Rendered) {
+fn answers(address: IpAddr, model: &Model, out: &mut Rendered) {
     if model.balanced_at(address).is_some()
         && let Some(Ok(outlet)) = model.outside(address)
     {

@@ -1,7 +1,7 @@
 //! The evaluator against `ofproto/trace`: the same packets, the same flows hit in the same order, the same copies out.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use openflow_rs::{Field, Match};
@@ -24,6 +24,7 @@ const UPLINK: u32 = 18;
 const OUTSIDE: &str = "net";
 /// Floating addresses.
 const FLOATING: [[u8; 4]; 4] = [[203, 0, 113, 10], [203, 0, 113, 15], [203, 0, 113, 20], [203, 0, 113, 25]];
+const FLOATING_V6: [&str; 2] = ["2001:db8:113::11", "2001:db8:113::14"];
 /// Tables around connection tracking: what state a packet comes back with no trace knows. Packets prove them (csit).
 const TRACKING: [u8; 27] = [
     26, 29, 30, 31, 32, 33, 34, 35, 37, 38, 44, 46, 47, 211, 212, 213, 214, 215, 216, 217, 241, 242, 243,
@@ -115,6 +116,7 @@ fn world() -> World {
     // On each node two pods have an address outside.
     world.put([external(OUTSIDE, None), uplink(1, "physnet", UPLINK), uplink(2, "physnet", UPLINK)]);
     world.put([neighbour(OUTSIDE, "203.0.113.1", true), neighbour(OUTSIDE, "203.0.113.9", true)]);
+    world.put([neighbour(OUTSIDE, "2001:db8:113::1", true), neighbour(OUTSIDE, "2001:db8:113::9", true)]);
     for node in 1..=2 {
         let of = |number: u64| {
             let external = format!("203.0.113.{}", 10 * node + number);
@@ -124,8 +126,15 @@ fn world() -> World {
         let ports = [format!("blue:p{node}0"), format!("green:p{node}5")];
         let mappings = [(&*blue, &*ports[0], &*inside), (&*green, &*ports[1], &*inside_green)];
         world.put([floating(&format!("r{node}"), OUTSIDE, &mappings)]);
+        let (external, port) = (FLOATING_V6[usize::from(node == 2)], format!("blue:p{node}1"));
+        let mapping = [(external, &*port, &*format!("fd00:{node}::11"))];
+        world.put([floating(&format!("v{node}"), OUTSIDE, &mapping)]);
     }
     world
+}
+
+fn v6(text: &str) -> Ipv6Addr {
+    text.parse().unwrap()
 }
 
 impl Facts {
@@ -178,9 +187,15 @@ impl Facts {
             facts.vnis.extend(model.elan(&identity.elan).unwrap().vni.map(|vni| u128::from(vni.0)));
         }
         for address in FLOATING.map(Ipv4Addr::from) {
-            facts.macs.push(floating_mac(address).to_u64().into());
+            facts.macs.push(floating_mac(address.into()).to_u64().into());
             facts.addresses.push(address.to_bits().into());
         }
+        for address in FLOATING_V6.map(v6) {
+            facts.macs.push(floating_mac(address.into()).to_u64().into());
+            facts.addresses_v6.push(address.to_bits());
+        }
+        let outside = ["2001:db8:113::9", "2001:db8:113::77", "2001:db8:9::1"].map(v6);
+        facts.addresses_v6.extend(outside.map(Ipv6Addr::to_bits));
         let outside = [[203, 0, 113, 9], [203, 0, 113, 77], [198, 51, 100, 2]].map(Ipv4Addr::from);
         facts.addresses.extend(outside.map(|address| u128::from(address.to_bits())));
         facts.ports.push(UPLINK);
@@ -223,10 +238,17 @@ impl Facts {
         }
         if packet.get(Field::InPort) == u128::from(UPLINK) && random.random_bool(0.7) {
             let address = Ipv4Addr::from(*FLOATING.choose(random).unwrap());
-            packet.set(Field::EthDst, floating_mac(address).to_u64().into());
+            packet.set(Field::EthDst, floating_mac(address.into()).to_u64().into());
             for field in [Field::Ipv4Dst, Field::ArpTpa] {
                 if packet.has(field) {
                     packet.set(field, address.to_bits().into());
+                }
+            }
+            let address = v6(FLOATING_V6.choose(random).unwrap());
+            for field in [Field::Ipv6Dst, Field::NdTarget] {
+                if packet.has(field) {
+                    packet.set(Field::EthDst, floating_mac(address.into()).to_u64().into());
+                    packet.set(field, address.to_bits());
                 }
             }
         }

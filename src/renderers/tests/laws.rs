@@ -143,8 +143,8 @@ fn any_row() -> impl Strategy<Value = Row> {
         1 => node().prop_map(|node| without(&node_port(node, 7))),
         1 => node().prop_map(|node| translated_both(&[(node, "203.0.113.5")], &[(node, "2001:db8:5::5")])),
         1 => Just(Row::SourceNat(None)),
-        2 => (node(), prop::sample::select(&EXTERNAL[..]), prop::sample::select(&["203.0.113.8", "203.0.113.9"][..]))
-            .prop_map(|(node, network, source)| translated_by(network, &[(node, source)])),
+        2 => (node(), prop::sample::select(&EXTERNAL[..]), prop::sample::select(&SHARED[..]))
+            .prop_map(|(node, network, (v4, v6))| translated_by_both(network, &[(node, v4)], &[(node, v6)])),
         4 => any_external(),
         4 => super::policy::any_policy(&NAMESPACES),
         1 => super::policy::any_namespace(&NAMESPACES),
@@ -271,16 +271,35 @@ fn any_instance() -> impl Strategy<Value = Row> {
     prop_oneof![elan, vpn]
 }
 
+/// What the pods of a node share outside, of both versions.
+const SHARED: [(&str, &str); 2] = [("203.0.113.8", "2001:db8:113::8"), ("203.0.113.9", "2001:db8:113::9")];
+
 /// Networks on one wire, one of them tagged.
 const EXTERNAL: [&str; 2] = ["net-1", "net-2"];
 
 /// External networks, who is there, and who has addresses of them: by hand, and as services.
 fn any_external() -> impl Strategy<Value = Row> {
     let id = || prop::sample::select(&EXTERNAL[..]);
-    let address = || prop::sample::select(&["203.0.113.1", "203.0.113.7", "203.0.113.8", "203.0.113.30"][..]);
+    const ADDRESSES: [&str; 7] = [
+        "203.0.113.1",
+        "203.0.113.7",
+        "203.0.113.8",
+        "203.0.113.30",
+        "2001:db8:113::1",
+        "2001:db8:113::7",
+        "2001:db8:113::8",
+    ];
+    let address = || prop::sample::select(&ADDRESSES[..]);
     let port = prop::sample::select(&["blue:p1", "blue:p2", "red:p1", "hand-1"][..]);
-    let internal = prop::sample::select(&["10.0.0.10", "10.0.0.11"][..]);
-    let mapping = (address(), port, internal);
+    let mapping = (address(), port, any::<bool>()).prop_map(|(external, port, first)| {
+        let internal = match (external.contains(':'), first) {
+            (false, true) => "10.0.0.10",
+            (false, false) => "10.0.0.11",
+            (true, true) => "fd00::10",
+            (true, false) => "fd00::11",
+        };
+        (external, port, internal)
+    });
     let mappings = prop::collection::vec(mapping, 0..3);
     let router = prop::sample::select(&["r1", "r2"][..]);
     let network = (id(), prop::option::of(Just(7)), any::<bool>(), any::<[bool; 2]>()).prop_map(
@@ -301,13 +320,13 @@ fn any_external() -> impl Strategy<Value = Row> {
     });
     let gone = prop::sample::select(&["r1", "r2"][..]).prop_map(|id| Row::FloatingRouter(id.into(), None));
     let met = (id(), address(), any::<bool>()).prop_map(|(id, address, there)| neighbour(id, address, there));
-    let addresses = prop::sample::subsequence(&["203.0.113.7", "203.0.113.8"][..], 0..=2);
+    let addresses = prop::sample::subsequence(&["203.0.113.7", "203.0.113.8", "2001:db8:113::7"][..], 0..=3);
     let pods = prop::sample::subsequence(&NAMES[..], 0..=2);
     let service = (namespace(), addresses, pods, any::<bool>()).prop_map(|(ns, addresses, pods, there)| {
         let Row::Service(uid, row) = exposed("web", ns, &addresses, &pods) else { unreachable!() };
         Row::Service(uid, row.filter(|_| there))
     });
-    let behind = prop::sample::subsequence(&["10.0.0.10", "10.0.0.11", "10.0.0.12"][..], 0..=2);
+    let behind = prop::sample::subsequence(&["10.0.0.10", "10.0.0.11", "10.0.0.12", "fd00::10"][..], 0..=2);
     let behind = (namespace(), behind).prop_map(|(ns, addresses)| endpoints("web", ns, &addresses, &[]));
     let lost = (1_u64..=3, any::<bool>()).prop_map(|(node, lost)| Row::Lost(crate::net::Dpid(node), lost));
     prop_oneof![2 => network, 3 => router, 1 => gone, 1 => met, 2 => service, 1 => behind, 2 => lost]

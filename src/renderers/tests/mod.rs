@@ -9,6 +9,7 @@ mod floating;
 mod laws;
 mod mini;
 mod north_south;
+mod outside_v6;
 mod ovs;
 mod plan;
 mod policy;

@@ -127,6 +127,48 @@ fn who_asks_outside_reaches_all_endpoints() {
     assert_eq!(ask(&world, 2, 2, [203, 0, 113, 7], 80), Some((10, endpoint(p2), 8080)));
 }
 
+/// An address of IPv6 leads to endpoints of IPv6, and back by the network.
+#[test]
+fn who_asks_at_an_address_of_ipv6_reaches_endpoints_of_ipv6() {
+    const OUTSIDE: &str = "2001:db8:113::7";
+    let bits = |text: &str| text.parse::<std::net::Ipv6Addr>().unwrap().to_bits();
+    let row = service("web", "blue", &[], &["http:TCP:80:8080"]);
+    let mut world = two_pods()
+        .of_both_versions()
+        .with([uplink(1, "physnet", 2), uplink(2, "physnet", 2), external(NET, None)])
+        .with([neighbour(NET, "2001:db8:113::1", true)])
+        .with([changed(row, |row| row.outside = vec![OUTSIDE.parse().unwrap()])]);
+    let ask = |world: &World, in_port: u32, mac: u64, source: &str, target: &str, (from, to): (u16, u16)| {
+        let packet = Packet::new()
+            .with(Field::InPort, in_port)
+            .with(Field::EthSrc, if in_port == 2 { 0x0e00_0000_0001_u64 } else { 0x0a00_0001_000a })
+            .with(Field::EthDst, mac)
+            .with(Field::EthType, 0x86dd_u16)
+            .with(Field::IpProto, 6_u8)
+            .with(Field::IpTtl, 64_u8)
+            .with(Field::Ipv6Src, bits(source))
+            .with(Field::Ipv6Dst, bits(target))
+            .with(Field::TcpSrc, from)
+            .with(Field::TcpDst, to);
+        let walk = evaluate(packet, &Tables::from(&world.tables(1, "")));
+        walk.outcomes.iter().find_map(|outcome| match outcome {
+            Outcome::Output { port, packet } => {
+                Some((*port, packet.get(Field::Ipv6Dst), packet.get(Field::TcpDst)))
+            }
+            _ => None,
+        })
+    };
+    let from_outside =
+        |world: &World| ask(world, 2, 0x02c6_0000_0007, "2001:db8:9::1", OUTSIDE, (40_000, 80));
+    assert_eq!(from_outside(&world), None, "nobody serves");
+    world.put([endpoints("web", "blue", &["fd00:1::10"], &["http:TCP:8080"])]);
+    assert_eq!(from_outside(&world), Some((10, bits("fd00:1::10"), 8080)));
+    // An endpoint of IPv4 is none for who asks by IPv6.
+    world.put([endpoints("web", "blue", &["10.11.1.10"], &["http:TCP:8080"])]);
+    assert_eq!(from_outside(&world), None);
+    assert!(!golden::print(&world.tables(2, "nd")).contains(OUTSIDE), "one switch answers");
+}
+
 /// Who is lost comes last; what is written for a pod follows.
 #[test]
 fn the_address_of_a_lost_switch_is_taken_over_and_given_back() {

@@ -13,7 +13,9 @@ use super::flows;
 use crate::model::{Interface, Model, NODE_VPN, Source, gateway_mac};
 use crate::net::{Dpid, LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{dec_ttl, egress_to, resubmit, set_eth_dst, set_eth_src, track};
-use crate::pipeline::matches::{ip_host, ip_src_host, ipv4, ipv6, service_way, split_horizon, vpn_id};
+use crate::pipeline::matches::{
+    ip_host, ip_src_host, ip_version_of, ipv4, ipv6, service_way, split_horizon, vpn_id,
+};
 use crate::pipeline::{
     Action, EGRESS_DISPATCHER, FIB, Flow, INBOUND_NAPT, Owner, PSNAT, SERVICE_OUTSIDE, ServiceWay, owners,
 };
@@ -78,7 +80,11 @@ pub(super) fn to_node(name: &Text, vpn: VpnId, dpid: Dpid, model: &Model, out: &
             }
         }
         // The VPN of an external network counts the hop itself.
-        Some(Source::Outside(_)) => out.flow(dpid, to_outside(vpn, ipv4(), None, &owner)),
+        Some(Source::Outside(outlets)) => {
+            for outlet in outlets {
+                out.flow(dpid, to_outside(vpn, ip_version_of(outlet.external), None, &owner));
+            }
+        }
         None => {}
     }
 }

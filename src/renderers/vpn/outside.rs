@@ -8,9 +8,9 @@
 //!                       └ all else: the gateway
 //! ```
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ipnetwork::{IpNetwork, Ipv4Network};
+use ipnetwork::{IpNetwork, Ipv4Network, Ipv6Network};
 
 use super::super::Rendered;
 use super::super::recipes::{NEIGHBOUR, external_owner, floating_owner, through_uplink};
@@ -18,17 +18,17 @@ use super::flows;
 use crate::model::{Floating, Model, Outlet, Uplink};
 use crate::net::{Dpid, MacAddr, VpnId};
 use crate::pipeline::actions::{dec_ttl, set_eth_dst};
-use crate::pipeline::matches::{ip_host, ip_prefix, ipv4_src, split_horizon, vpn_id};
+use crate::pipeline::matches::{ip_host, ip_prefix, ip_src_host, split_horizon, vpn_id};
 use crate::pipeline::{FIB, Flow, Owner, PDNAT, PSNAT, owners};
 use crate::schema::Text;
 
 type Owned = Owner<owners::Vpn>;
 
-/// Bytes of a packet for somebody unknown that reach the controller: Ethernet and IPv4 headers.
+/// Bytes of a packet for somebody unknown that reach the controller: Ethernet and IP headers.
 const HEADERS: u16 = 64;
 
 /// The ways to and from one floating address.
-pub(super) fn floating(address: Ipv4Addr, model: &Model, out: &mut Rendered) {
+pub(super) fn floating(address: IpAddr, model: &Model, out: &mut Rendered) {
     let Some(Ok(outlet)) = model.outside(address) else { return };
     let owner = floating_owner(address);
     out.flow(outlet.dpid, to_floating(&outlet, &owner));
@@ -42,27 +42,27 @@ pub(super) fn network(id: &Text, dpid: Dpid, model: &Model, out: &mut Rendered) 
     let (Some(network), Some(vpn)) = (model.external_network(id), model.external_vpn(id)) else { return };
     let Some(uplink) = model.external_way(id, dpid) else { return };
     let owner = external_owner(id);
-    if let Some(subnet) = network.subnet {
+    for subnet in network.subnets() {
         out.flow(dpid, unknown(vpn, subnet, &uplink, &owner));
     }
-    if let Some(mac) = network.gateway.and_then(|gateway| model.neighbour(id, gateway)) {
-        let all = IpNetwork::from(Ipv4Network::from(Ipv4Addr::UNSPECIFIED));
-        let all = IpNetwork::new(all.ip(), 0).unwrap_or(all);
-        out.flow(dpid, to_neighbour(vpn, all, mac, &uplink, &owner));
+    for gateway in network.gateways() {
+        if let Some(mac) = model.neighbour(id, gateway) {
+            out.flow(dpid, to_neighbour(vpn, all_of_version(gateway), mac, &uplink, &owner));
+        }
     }
 }
 
 /// The way to somebody on an external network, on all switches that have addresses of it.
-pub(super) fn neighbour(id: &Text, address: Ipv4Addr, model: &Model, out: &mut Rendered) {
+pub(super) fn neighbour(id: &Text, address: IpAddr, model: &Model, out: &mut Rendered) {
     let (Some(vpn), Some(mac)) = (model.external_vpn(id), model.neighbour(id, address)) else { return };
-    let on_link = model.external_network(id).and_then(|network| network.subnet);
-    if !on_link.is_some_and(|subnet| subnet.contains(address)) {
+    let mut subnets = model.external_network(id).into_iter().flat_map(|network| network.subnets());
+    if !subnets.any(|subnet| subnet.contains(address)) {
         return;
     }
     let owner = external_owner(id);
     for dpid in model.switches_of_external(id) {
         if let Some(uplink) = model.external_way(id, dpid) {
-            out.flow(dpid, to_neighbour(vpn, IpAddr::V4(address).into(), mac, &uplink, &owner));
+            out.flow(dpid, to_neighbour(vpn, address.into(), mac, &uplink, &owner));
         }
     }
 }
@@ -72,20 +72,29 @@ fn out_of_pod(floating: &Floating, owner: &Owned) -> Flow {
     Flow::table(FIB)
         .priority(flows::OWN_OUTSIDE)
         .matching([vpn_id(floating.vpn), split_horizon(false)])
-        .matching(ipv4_src(floating.internal))
+        .matching(ip_src_host(floating.internal))
         .goto(PSNAT)
         .owned_by(owner)
 }
 
 /// From one floating address to another of the same switch: nothing leaves.
 fn to_floating(floating: &Outlet, owner: &Owned) -> Flow {
-    let host = IpAddr::V4(floating.external);
+    let host = floating.external;
     Flow::table(FIB)
         .priority(flows::longest(host.into()) + 1)
         .matching([vpn_id(floating.outside)])
         .matching(ip_host(host))
         .goto(PDNAT)
         .owned_by(owner)
+}
+
+/// What is for nobody in particular.
+fn all_of_version(address: IpAddr) -> IpNetwork {
+    let none = "a prefix of no bits";
+    match address {
+        IpAddr::V4(_) => IpNetwork::V4(Ipv4Network::new(Ipv4Addr::UNSPECIFIED, 0).expect(none)),
+        IpAddr::V6(_) => IpNetwork::V6(Ipv6Network::new(Ipv6Addr::UNSPECIFIED, 0).expect(none)),
+    }
 }
 
 fn to_neighbour(vpn: VpnId, to: IpNetwork, mac: MacAddr, uplink: &Uplink, owner: &Owned) -> Flow {
@@ -99,8 +108,7 @@ fn to_neighbour(vpn: VpnId, to: IpNetwork, mac: MacAddr, uplink: &Uplink, owner:
 }
 
 /// Somebody on the link whose MAC address is not known: the packet is lost, and the controller asks for whom it was.
-fn unknown(vpn: VpnId, subnet: Ipv4Network, uplink: &Uplink, owner: &Owned) -> Flow {
-    let subnet = IpNetwork::V4(subnet);
+fn unknown(vpn: VpnId, subnet: IpNetwork, uplink: &Uplink, owner: &Owned) -> Flow {
     Flow::table(FIB)
         .priority(flows::longest(subnet))
         .matching([vpn_id(vpn)])
