@@ -203,6 +203,18 @@ And Is Announced Where It Moves
     ${answers}=    Who Answers    host    2001:db8:113::7
     Should Be Equal As Integers    ${answers}    1
 
+A Service Is Reached At An Address Of IPv6
+    ${body}=    Service Body    ${SERVICE}    web    blue    2001:db8:113::12    p2
+    ${port}=    Evaluate    {"name": "data", "coeus-service:protocol": "TCP", "port": 8088, "target-port": "8088"}
+    ${body}=    Evaluate    {"service:services": [{**$body["service:services"][0], "service-ports": [$port]}]}
+    PUT On Session    coeus    ${SERVICES}/${SERVICE}    json=${body}    expected_status=201
+    Resource Should Come To Say    ${ADDRESSES}/floating-address/2001:db8:113::12    desired
+    ${bytes}=    Bytes To Pod    host    blue:p2    2001:db8:113::12
+    Should Be Equal As Integers    ${bytes}    1048576
+    ${answers}=    Who Answers    host    2001:db8:113::12
+    Should Be Equal As Integers    ${answers}    1
+    DELETE On Session    coeus    ${SERVICES}/${SERVICE}    expected_status=200
+
 IPv6 Has No Address Outside When That Ends
     ${body}=    Evaluate    {"coeus-north-south:source-nat": {"mode": "none"}}
     PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=200
