@@ -254,6 +254,15 @@ class NorthSouth:
         listens(namespace, port)
 
     @keyword
+    def answer_no_questions(self, pod):
+        """The pod answers no ARP any more; all else of it stays as it is."""
+        self.coeus.pods[pod].inside("sysctl", "-q", "-w", "net.ipv4.conf.eth0.arp_ignore=8")
+
+    @keyword
+    def answer_questions_again(self, pod):
+        self.coeus.pods[pod].inside("sysctl", "-q", "-w", "net.ipv4.conf.eth0.arp_ignore=0")
+
+    @keyword
     def end_answers(self):
         for answerer in getattr(self, "answerers", []):
             answerer.kill()

@@ -9,6 +9,7 @@ Suite Teardown      Stop Lab
 
 *** Variables ***
 ${SOURCE NAT}       ${CONFIG}/coeus-north-south:source-nat
+${NEXT HOPS}        ${OPERATIONAL}/coeus-next-hop:next-hops
 ${ADJACENCY}        ${CONFIG}/l3vpn:vpn-interfaces/vpn-interface/c1/adjacency
 
 *** Test Cases ***
@@ -62,6 +63,22 @@ Several Next Hops Share A Route
     All Should Answer    ${answers}    c1    c3    c4
     Set Suite Variable    ${ANSWERS}    ${answers}
     Resource Should Say    ${CONFIG}/odl-fib:fibEntries    10.88.0.0/24    192.168.200.1    192.168.200.2
+
+A Next Hop That Does Not Answer Carries Nothing Until It Does
+    [Documentation]    c3 answers no questions any more, while its port stays: its connections go to the others, and come back with it.
+    Resource Should Say    ${NEXT HOPS}    10.50.0.11    10.50.0.13    10.50.0.14
+    Resource Should Not Say    ${NEXT HOPS}    "silent"
+    Answer No Questions    c3
+    Resource Should Come To Say    ${NEXT HOPS}    "silent"
+    Wait For Switches
+    ${answers}=    Who Answers    c2    10.88.0.1
+    Only Those Of Should Move    ${ANSWERS}    ${answers}    c3
+    All Should Answer    ${answers}    c1    c4
+    Answer Questions Again    c3
+    Wait Until Keyword Succeeds    30 s    200 ms    Resource Should Not Say    ${NEXT HOPS}    "silent"
+    Wait For Switches
+    ${answers}=    Who Answers    c2    10.88.0.1
+    Should Be Equal    ${answers}    ${ANSWERS}
 
 A Next Hop That Goes Disturbs No Other
     DELETE On Session    coeus    ${CONFIG}/l3vpn:vpn-interfaces/vpn-interface/c4    expected_status=200

@@ -181,6 +181,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     let (dhcp_punts, requests) = mpsc::channel(PUNTS);
     let (ra_punts, solicitations) = mpsc::channel(PUNTS);
     let (outside_punts, outside) = mpsc::channel(PUNTS);
+    let (next_hop_punts, next_hops) = mpsc::channel(PUNTS);
     let (refused_punts, refused) = mpsc::channel(PUNTS);
     let (stopped_punts, stopped_packets) = mpsc::channel(PUNTS);
     tasks.push(tokio::spawn(punts::share(
@@ -188,6 +189,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         dhcp_punts,
         ra_punts,
         outside_punts,
+        next_hop_punts,
         refused_punts,
         stopped_punts,
     )));
@@ -197,6 +199,8 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     tasks.push(tokio::spawn(dhcp::run(requests, datastore.clone(), programmers.clone())));
     tasks.push(tokio::spawn(ra::run(solicitations, datastore.clone(), programmers.clone())));
     tasks.push(tokio::spawn(neighbours::run(outside, datastore.clone(), programmers.clone())));
+    let watch = neighbours::watch_next_hops(next_hops, datastore.clone(), programmers.clone());
+    tasks.push(tokio::spawn(watch));
     let southbound = ovsdb::Settings {
         bridge: settings.bridge.clone(),
         datapath_type: settings.datapath_type.clone(),

@@ -14,6 +14,7 @@ pub async fn share(
     dhcp: mpsc::Sender<PacketIn>,
     solicitations: mpsc::Sender<PacketIn>,
     outside: mpsc::Sender<PacketIn>,
+    next_hops: mpsc::Sender<PacketIn>,
     refused: mpsc::Sender<PacketIn>,
     stopped: mpsc::Sender<PacketIn>,
 ) {
@@ -21,6 +22,7 @@ pub async fn share(
         let consumer = match &*packet.packet.userdata {
             ra::USERDATA => &solicitations,
             neighbours::USERDATA => &outside,
+            neighbours::HOPS_USERDATA => &next_hops,
             refusal::USERDATA => &refused,
             drops::USERDATA => &stopped,
             _ => &dhcp,

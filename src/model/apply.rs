@@ -12,6 +12,7 @@ use super::ids::{Allocator, IdKey, Ids, Pool, TUNNEL_LPORT_KEY};
 use super::instances::VniClaim;
 use super::interface::{Interface, InterfaceId};
 use super::members::Members;
+use super::next_hops::NextHops;
 use super::node_side::{NODE_LPORT_KEY, NodeSide};
 use super::pod_mtu::Underlay;
 use super::policies::Policies;
@@ -72,6 +73,7 @@ pub struct Model {
     pub(super) prefixes: Prefixes,
     pub(super) node_side: NodeSide,
     pub(super) source_nat: Option<SourceNat>,
+    pub(super) next_hops: NextHops,
     pub(super) external: External,
     pub(super) services: Services,
     /// Gateways of each VPN, with the number of interfaces that use one by switch.
@@ -169,6 +171,8 @@ impl Model {
             Row::ExternalNetwork(id, row) => self.put_external_network(&id, row, allocator, work),
             Row::FloatingRouter(id, row) => self.put_router(&id, row, work),
             Row::Neighbour(network, address, mac) => self.put_neighbour((network, address), mac, work),
+            Row::Watched(watched) => self.put_watched(watched, work),
+            Row::Silent(interface, address, silent) => self.put_silent((interface, address), silent, work),
             Row::Lost(dpid, lost) => self.put_lost(dpid, lost, work),
             Row::Policy(uuid, row) => self.put_policy(&uuid, row),
             Row::Namespace(name, row) => self.put_namespace(&name, row),

@@ -20,6 +20,7 @@ mod lookup;
 mod members;
 mod names;
 mod netvirt;
+mod next_hops;
 mod node_side;
 mod pod_mtu;
 mod policies;
@@ -50,6 +51,7 @@ pub use ids::{Allocator, FIRST_VPN_ID, IdKey, POOL_VNIS, Pool, TUNNEL_LPORT_KEY,
 pub use interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
 pub use lookup::{Found, Lookup};
 pub use names::identity;
+pub use next_hops::next_hop_key;
 pub use node_side::{NODE_LPORT_KEY, NODE_VPN};
 pub use pod_mtu::PodMtu;
 pub use policies::{

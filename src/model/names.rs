@@ -2,6 +2,7 @@
 
 use super::external::ExternalNames;
 use super::netvirt::NetvirtNames;
+use super::next_hops::NextHopNames;
 use super::policies::{AclNames, PolicyNames};
 use super::pools::PoolNames;
 use super::services::ServiceNames;
@@ -19,6 +20,7 @@ pub struct Names {
     pub netvirt: NetvirtNames,
     pub source_nat: SourceNatNames,
     pub external: ExternalNames,
+    pub next_hop: NextHopNames,
     pub policy: PolicyNames,
     pub acl: AclNames,
     pub service: ServiceNames,
@@ -150,6 +152,7 @@ impl Names {
             netvirt: NetvirtNames::of(schema),
             source_nat: SourceNatNames::of(schema),
             external: ExternalNames::of(schema),
+            next_hop: NextHopNames::of(schema),
             policy: PolicyNames::of(schema),
             acl: AclNames::of(schema),
             service: ServiceNames::of(schema),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::conflict::Claimer;
 use super::external::{ExternalNetwork, FaultPlace, neighbour_key};
 use super::names::{Names, PodNames};
+use super::next_hops::next_hop_key;
 use super::policies::{AclNames, PolicyObject, RulePaths, rule_paths};
 use super::pools::{Network, network};
 use super::rows::{
@@ -50,6 +51,8 @@ enum RowKey {
     FloatingRouter(Text),
     Neighbour(Text, IpAddr),
     Lost(Text),
+    Watched,
+    Silent(Text, IpAddr),
     Policy(Text),
     Namespace(Text),
     Acl(Text),
@@ -128,6 +131,11 @@ impl Reader {
     /// The switches that others stand in for.
     pub fn lost_switches(&self, snapshot: &Snapshot) -> Vec<Dpid> {
         self.names.external.all_lost(snapshot)
+    }
+
+    /// The next hops that were found silent.
+    pub fn silent_next_hops(&self, snapshot: &Snapshot) -> Vec<(Text, IpAddr)> {
+        self.names.next_hop.all_silent(snapshot)
     }
 
     /// The path of a pool's entry, for messages.
@@ -231,6 +239,17 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
     }
     if !config && top.node == external.lost_switches {
         rows.extend(entry(1, external.lost_switch).map(RowKey::Lost));
+        return rows;
+    }
+    let next_hop = &names.next_hop;
+    if config && top.node == next_hop.next_hop_liveness {
+        rows.push(RowKey::Watched);
+        return rows;
+    }
+    if !config && top.node == next_hop.silent_next_hops {
+        let step = steps.get(1).filter(|step| step.node == next_hop.silent_next_hop);
+        let key = step.and_then(|step| next_hop_key(step.key.as_ref()?));
+        rows.extend(key.map(|(interface, address)| RowKey::Silent(interface, address)));
         return rows;
     }
     if config && top.node == names.policy.k8s {
@@ -337,6 +356,11 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     list(operational, external.lost_switches, external.lost_switch, RowKey::Lost);
     let neighbours = external.all_neighbours(snapshot).into_iter();
     rows.extend(neighbours.map(|(network, address)| RowKey::Neighbour(network, address)));
+    if config.container(names.next_hop.next_hop_liveness).is_some() {
+        rows.push(RowKey::Watched);
+    }
+    let silent = names.next_hop.all_silent(snapshot).into_iter();
+    rows.extend(silent.map(|(interface, address)| RowKey::Silent(interface, address)));
     if config.container(names.source_nat.source_nat).is_some() {
         rows.push(RowKey::SourceNat);
     }
@@ -427,6 +451,11 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
         RowKey::Neighbour(network, address) => {
             let mac = names.external.neighbour(snapshot, network, *address);
             Row::Neighbour(network.clone(), *address, mac)
+        }
+        RowKey::Watched => Row::Watched(names.next_hop.is_watched(snapshot)),
+        RowKey::Silent(interface, address) => {
+            let silent = names.next_hop.is_silent(snapshot, interface, *address);
+            Row::Silent(interface.clone(), *address, silent)
         }
         RowKey::Lost(dpid) => {
             let lost = names.external.is_lost(snapshot, dpid);

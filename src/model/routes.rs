@@ -80,8 +80,8 @@ fn route_key(claim: &Claim) -> Option<Text> {
 }
 
 impl Model {
-    /// The attached interfaces that a prefix is routed to in a VPN, in order.
-    pub fn carriers(&self, vpn: &Text, prefix: IpNetwork) -> Vec<&Interface> {
+    /// The attached interfaces that a prefix is routed to in a VPN, in order, whether they answer or not.
+    pub(super) fn attached_carriers(&self, vpn: &Text, prefix: IpNetwork) -> Vec<&Interface> {
         let claim = Claim::destination(vpn, prefix);
         let all = self.claims.sharing(&claim).filter_map(|id| self.interface(id));
         let carries = |interface: &&Interface| {

@@ -238,6 +238,10 @@ pub enum Row {
     Neighbour(Text, IpAddr, Option<MacAddr>),
     /// Whether a switch was away for long.
     Lost(Dpid, bool),
+    /// Whether next hops that share a route are watched.
+    Watched(bool),
+    /// Whether a next hop, by interface and address, was found silent.
+    Silent(Text, IpAddr, bool),
     /// By uuid.
     Policy(Text, Option<Arc<PolicyRow>>),
     /// By name.

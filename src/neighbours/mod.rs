@@ -7,13 +7,17 @@
 //! gateways, and who was not heard for long ─► asked for
 //! an address that came, or is elsewhere ─► announced from its switch, when the switch has its flows and the old one has not
 //! ```
+//! [`watch_next_hops`] asks those who share a route whether they are there.
+//!
 //! What is known is a fact in the operational datastore; routes follow from it like from any other.
 
 mod actor;
 mod book;
 mod frame;
+mod hops;
 mod lost;
 mod nd;
 mod world;
 
 pub use actor::{USERDATA, run};
+pub use hops::{USERDATA as HOPS_USERDATA, run as watch_next_hops};

@@ -117,6 +117,7 @@ fn deriving(schema: &Schema) -> Vec<Box<dyn Renderer>> {
         Box::new(elan::ElanMembers::new(schema)),
         Box::new(vpn::Prefixes::new(schema)),
         Box::new(vpn::Routes::new(schema)),
+        Box::new(vpn::NextHopStates::new(schema)),
         Box::new(coe::ServiceAddresses::new(schema)),
         Box::new(nat::FloatingStates::new(schema)),
         Box::new(policy::PolicyStates::new(schema)),

@@ -21,6 +21,9 @@ pub(super) fn floating_owner<F: Feature>(address: IpAddr) -> Owner<F> {
 /// whose MAC address is not known.
 pub(super) const NEIGHBOUR: &[u8] = b"neighbour";
 
+/// What next hops answer to questions whether they are there.
+pub(super) const NEXT_HOP: &[u8] = b"next-hop";
+
 /// What the keys of such owners begin with.
 pub(super) const FLOATING: &str = "floating ";
 

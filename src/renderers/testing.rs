@@ -169,6 +169,8 @@ fn describe(row: &Row) -> (String, bool) {
         Row::ExternalNetwork(key, row) => (format!("external network {key}"), row.is_none()),
         Row::FloatingRouter(key, row) => (format!("router {key}"), row.is_none()),
         Row::Neighbour(network, address, mac) => (format!("neighbour {network} {address}"), mac.is_none()),
+        Row::Watched(watched) => ("watched".to_owned(), *watched),
+        Row::Silent(interface, address, silent) => (format!("silent {interface} {address}"), !silent),
         Row::Lost(dpid, lost) => (format!("lost {dpid}"), !lost),
         Row::Policy(key, row) => (format!("policy {key}"), row.is_none()),
         Row::Namespace(key, row) => (format!("namespace {key}"), row.is_none()),

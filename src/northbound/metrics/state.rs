@@ -58,6 +58,7 @@ impl Collector for State {
         page.plain("coeus_datastore_revision", "Newest revision", snapshot.revision.0)?;
         page.switches()?;
         page.objects()?;
+        page.next_hops()?;
         page.dhcp()
     }
 }
@@ -142,6 +143,20 @@ impl Page<'_, '_> {
         self.gauges(
             "coeus_objects",
             "Objects of the network by state; pending ones wait for something",
+            "state",
+            &counted,
+        )
+    }
+
+    /// Next hops that share a route by whether they answer.
+    fn next_hops(&mut self) -> fmt::Result {
+        const NEXT_HOP: &str = "/coeus-next-hop:next-hops/next-hop";
+        let all = self.container("/coeus-next-hop:next-hops").unwrap_or_default();
+        let state = self.id(&format!("{NEXT_HOP}/state"));
+        let counted = self.count(&all, NEXT_HOP, state);
+        self.gauges(
+            "coeus_next_hops",
+            "Next hops that share a route by whether they answer",
             "state",
             &counted,
         )

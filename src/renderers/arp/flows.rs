@@ -4,16 +4,16 @@ use std::net::Ipv4Addr;
 
 use ipnetwork::Ipv4Network;
 
-use super::super::recipes::{NEIGHBOUR, through_uplink};
+use super::super::recipes::{NEIGHBOUR, NEXT_HOP, through_uplink};
 use crate::model::Outlet;
 use crate::net::{ElanTag, LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{answer_arp, answer_arp_for_any, egress_to_sender, resubmit};
 use crate::pipeline::matches::{
-    arp_reply, arp_request, arp_spa, arp_tpa, arp_tpa_in, elan_tag, lport, vpn_id,
+    arp_reply, arp_request, arp_spa, arp_tpa, arp_tpa_in, elan_tag, eth_dst, lport, vpn_id,
 };
 use crate::pipeline::{ARP_CHECK, ARP_RESPONDER, EGRESS_DISPATCHER, ELAN_BASE, Flow, Owner, owners};
 
-/// The only flow of table 43 beside its miss.
+/// All flows of table 43: requests, and answers of next hops.
 const REQUEST: u16 = 100;
 /// A pod's question for its own address goes unanswered: beats all answers.
 const OWN: u16 = 110;
@@ -34,6 +34,16 @@ type Owned = Owner<owners::Arp>;
 /// Requests go to the responder; all else goes on to the ELAN by the miss.
 pub(super) fn requests(owner: &Owned) -> Flow {
     Flow::table(ARP_CHECK).priority(REQUEST).matching(arp_request()).goto(ARP_RESPONDER).owned_by(owner)
+}
+
+/// What a next hop answers to the controller, which asks in the gateway's name whether he is there.
+pub(super) fn next_hop_answers(port: LportTag, address: Ipv4Addr, gateway: MacAddr, owner: &Owned) -> Flow {
+    Flow::table(ARP_CHECK)
+        .priority(REQUEST)
+        .matching([lport(port), eth_dst(gateway), arp_spa(address)])
+        .matching(arp_reply())
+        .punt_metered(port.0, MESSAGE, NEXT_HOP)
+        .owned_by(owner)
 }
 
 /// Probes and announcements of a pod's own address are flooded like any other frame.

@@ -96,6 +96,11 @@ fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
     let Some(vpn) = model.vpn_of(identity) else { return };
     let (Some(vpn_id), Some(gateway)) = (vpn.id, vpn.gateway_mac()) else { return };
     let owner = Owner::new(&identity.name);
+    for (hop, _) in model.shared_hops(interface) {
+        if let IpAddr::V4(hop) = hop {
+            out.flow(attachment.dpid, flows::next_hop_answers(lport, hop, gateway, &owner));
+        }
+    }
     for address in &interface.addresses {
         let IpAddr::V4(address) = address.ip else { continue };
         out.flow(attachment.dpid, flows::own_address(lport, address, &owner));

@@ -55,7 +55,7 @@ impl Renderer for Interfaces {
                 let owner = Owner::new(&identity.name);
                 out.flow(attachment.dpid, flows::ingress(attachment.ofport, lport, &owner));
                 let extras = flows::Extras::of(interface, model);
-                if extras.punts() {
+                if extras.punts() || !model.shared_hops(interface).is_empty() {
                     out.meter(attachment.dpid, flows::punts(lport, &owner));
                 }
                 for flow in flows::dispatch(lport, elan, vpn, extras, &owner) {

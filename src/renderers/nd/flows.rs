@@ -4,8 +4,8 @@ use std::net::Ipv6Addr;
 
 use ipnetwork::Ipv6Network;
 
-use super::super::recipes::NEIGHBOUR;
-use crate::model::Outlet;
+use super::super::recipes::{NEIGHBOUR, NEXT_HOP};
+use crate::model::{LINK_LOCAL_GATEWAY, Outlet};
 use crate::net::{ElanTag, LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{
     begin_advertisement, egress_to_sender, finish_advertisement, finish_advertisement_to_all, resubmit,
@@ -149,6 +149,16 @@ pub(super) fn floating(floating: &Outlet, address: Ipv6Addr, owner: &Owned) -> [
         .matching([ipv6_dst(address)])
         .punt_metered(meter, MESSAGE, NEIGHBOUR);
     [asked.owned_by(owner), answered.owned_by(owner)]
+}
+
+/// What a next hop answers to the controller, which asks in the router's name whether he is there.
+pub(super) fn next_hop_answers(port: LportTag, address: Ipv6Addr, owner: &Owned) -> Flow {
+    Flow::table(IPV6)
+        .priority(ROUTED)
+        .matching([lport(port), ipv6_dst(LINK_LOCAL_GATEWAY), nd_target(address)])
+        .matching(neighbour_advertisement())
+        .punt_metered(port.0, MESSAGE, NEXT_HOP)
+        .owned_by(owner)
 }
 
 /// A router solicitation is answered by the controller: an advertisement has bytes that no flow can add.

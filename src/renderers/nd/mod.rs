@@ -108,6 +108,11 @@ fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
     if !elan.segment().is_physical() {
         out.flow(attachment.dpid, flows::solicitation(lport, &owner));
     }
+    for (hop, _) in model.shared_hops(interface) {
+        if let IpAddr::V6(hop) = hop {
+            out.flow(attachment.dpid, flows::next_hop_answers(lport, hop, &owner));
+        }
+    }
     for address in &interface.addresses {
         let IpAddr::V6(address) = address.ip else { continue };
         out.flow(attachment.dpid, flows::own_address(lport, address, &owner));

@@ -21,7 +21,7 @@ fn corp() -> Mini {
 }
 
 /// A further adjacency of an interface; `rest` as JSON after its prefix.
-fn adjacency(
+pub fn adjacency(
     mini: &mut Mini,
     interface: &str,
     prefix: &str,
@@ -200,19 +200,19 @@ fn what_another_has_is_refused_and_what_cannot_be_says_why() {
 }
 
 /// corp with c3 on switch 2 beside c2.
-fn three() -> Mini {
+pub fn three() -> Mini {
     let mut mini = corp();
     put_interface(&mut mini, "c3", "tap1-2", "lan", "corp", "10.0.0.13");
     mini
 }
 
-fn through(mini: &mut Mini, interface: &str, prefix: &str, hops: &str) {
+pub fn through(mini: &mut Mini, interface: &str, prefix: &str, hops: &str) {
     let rest = format!(r#","adjacency_type":"extra-route","next-hop-ip-list":[{hops}]"#);
     adjacency(mini, interface, prefix, &rest).unwrap();
 }
 
 /// The buckets of the groups of a switch, as text.
-fn buckets(mini: &Mini, switch: u64) -> Vec<Vec<String>> {
+pub fn buckets(mini: &Mini, switch: u64) -> Vec<Vec<String>> {
     let groups = tables(mini, switch).groups;
     let text = |bucket: &openflow_rs::Bucket| format!("{:?}", bucket.actions);
     let of_routes = groups.values().filter(|group| route_groups::is_ours(group.id));

@@ -146,6 +146,8 @@ fn any_row() -> impl Strategy<Value = Row> {
         2 => (node(), prop::sample::select(&EXTERNAL[..]), prop::sample::select(&SHARED[..]))
             .prop_map(|(node, network, (v4, v6))| translated_by_both(network, &[(node, v4)], &[(node, v6)])),
         4 => any_external(),
+        1 => any::<bool>().prop_map(Row::Watched),
+        3 => any_silent(),
         4 => super::policy::any_policy(&NAMESPACES),
         1 => super::policy::any_namespace(&NAMESPACES),
         1 => super::policy::any_acl(),
@@ -269,6 +271,15 @@ fn any_instance() -> impl Strategy<Value = Row> {
         Row::VpnInstance(name.into(), (one || two).then_some(row))
     });
     prop_oneof![elan, vpn]
+}
+
+/// Next hops that are found silent, or back.
+fn any_silent() -> impl Strategy<Value = Row> {
+    let interface = prop::sample::select(&["hand-1", "hand-2", "blue:p1", "red:p1"][..]);
+    let address = prop::sample::select(&["10.0.0.10", "10.0.0.11", "fd00::10"][..]);
+    (interface, address, any::<bool>()).prop_map(|(interface, address, silent)| {
+        Row::Silent(interface.into(), address.parse().unwrap(), silent)
+    })
 }
 
 /// What the pods of a node share outside, of both versions.
@@ -666,6 +677,8 @@ fn without(row: &Row) -> Row {
         Row::ExternalNetwork(key, _) => Row::ExternalNetwork(key.clone(), None),
         Row::FloatingRouter(key, _) => Row::FloatingRouter(key.clone(), None),
         Row::Neighbour(network, address, _) => Row::Neighbour(network.clone(), *address, None),
+        Row::Watched(_) => Row::Watched(true),
+        Row::Silent(interface, address, _) => Row::Silent(interface.clone(), *address, false),
         Row::Lost(dpid, _) => Row::Lost(*dpid, false),
         Row::Policy(key, _) => Row::Policy(key.clone(), None),
         Row::Namespace(key, _) => Row::Namespace(key.clone(), None),

@@ -8,6 +8,7 @@ mod extra_routes;
 mod floating;
 mod laws;
 mod mini;
+mod next_hops;
 mod north_south;
 mod outside_v6;
 mod ovs;

@@ -14,12 +14,14 @@
 
 mod derive;
 mod flows;
+mod next_hops;
 mod node;
 mod outside;
 mod routes;
 mod spread;
 
 pub use derive::Prefixes;
+pub use next_hops::NextHopStates;
 pub use routes::Routes;
 
 use super::key::{
@@ -52,6 +54,10 @@ impl Vpns {
         for destination in interface.destinations() {
             let carriers =
                 if interface.routes.is_empty() { Vec::new() } else { model.carriers(name, destination) };
+            // Others carry it: he does not answer.
+            if !carriers.is_empty() && carriers.iter().all(|carrier| carrier.id != *id) {
+                continue;
+            }
             if let ([first, _, ..], Some(number)) = (&carriers[..], model.route_number(name, destination)) {
                 if first.id == *id {
                     spread::route((name, vpn), (destination, number), &carriers, model, out);

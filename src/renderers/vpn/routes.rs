@@ -112,7 +112,7 @@ impl Routes {
             let carriers =
                 if interface.routes.is_empty() { Vec::new() } else { model.carriers(name, destination) };
             let attachments: Vec<&Attachment> = match &carriers[..] {
-                [first, _, ..] if first.id != interface.id => continue,
+                [first, ..] if first.id != interface.id => continue,
                 [_, _, ..] => carriers.iter().filter_map(|carrier| carrier.attachment.as_ref()).collect(),
                 _ => vec![attachment],
             };
