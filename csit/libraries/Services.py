@@ -146,6 +146,10 @@ class Services:
             return client.recv(200).decode()
 
     @keyword
+    def who_answers_pod(self, pod, address, port, protocol="TCP"):
+        return self.ask(pod, address, port, protocol)
+
+    @keyword
     def node_should_be_answered(self, node, address, port, among):
         """The node itself asks a service by TCP."""
         def ask():

@@ -1,6 +1,7 @@
 """Robot keywords for services that are asked from outside: hosts as clients, who they are seen as, and nodes that hand over node ports."""
 
 import collections
+import re
 import socket
 import threading
 import time
@@ -148,6 +149,13 @@ class ServicesOutside:
             node.inside("ip", "rule", "add", "pref", "50", "to", node.local_ip, "ipproto", protocol, "dport", "30000-32767", "lookup", "77")
         node.inside("ip", "rule", "add", "pref", "100", "lookup", "local")
         node.inside("ip", "rule", "del", "pref", "0")
+
+    @keyword
+    def clients_learned(self, node, *parts):
+        """Whose endpoints a switch has learned, by flows that say all of this."""
+        lines = self.coeus.node(node).ofctl("dump-flows", "br-int", "table=35").splitlines()
+        learned = [line for line in lines if "hard_timeout" in line and all(part in line for part in parts)]
+        return [re.search(r"(?:nw|ipv6)_src=([^, ]+)", line).group(1) for line in learned]
 
     @keyword
     def route_further_to_node_port(self, node, prefix):

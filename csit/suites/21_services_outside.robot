@@ -88,10 +88,45 @@ A Client Keeps Its Endpoint, If That Is Wanted
     Put Web    coeus-service:session-affinity=ClientIP
     Host Should Be Answered Again    host    ${ADDRESS}    80
     # What a switch has learned holds once its datapath has taken it up.
-    Wait Until Keyword Succeeds    10 s    500 ms    One Endpoint Should Answer Host
-    Host Should Be Answered    beyond    ${NODE 1}    30080    among=${NAMES}
+    Wait Until Keyword Succeeds    10 s    500 ms    One Endpoint Should Answer Host    host    ${ADDRESS}    80
     Put Web
     Host Should Be Answered Again    host    ${ADDRESS}    80
+
+And At Node Ports
+    [Documentation]    Hosts and pods alike, of any protocol and at each node of its own; under local policy it is an endpoint of the node.
+    Put Web    coeus-service:session-affinity=ClientIP    coeus-service:session-affinity-timeout=60
+    Host Should Be Answered Again    beyond    ${NODE 1}    30080
+    FOR    ${protocol}    ${port}    IN    TCP    30080    UDP    30053
+        Wait Until Keyword Succeeds    10 s    500 ms    One Endpoint Should Answer Host    beyond    ${NODE 1}    ${port}    ${protocol}
+        Wait Until Keyword Succeeds    10 s    500 ms    One Endpoint Should Answer Host    farther    ${NODE 2}    ${port}    ${protocol}
+        Wait Until Keyword Succeeds    10 s    500 ms    One Endpoint Should Answer Pod    blue:c1    ${NODE 2}    ${port}    ${protocol}
+    END
+    FOR    ${protocol}    IN    tcp    udp
+        ${learned}=    Clients Learned    1    ${protocol},reg7=0x8/0x8
+        Should Contain    ${learned}    ${BEYOND}
+    END
+    # A host that another node's endpoint had is its own node's, once policy is local.
+    Put Endpoints    ${WEB}    web    blue    ${SECOND}    http:TCP:8080    dns:UDP:5353    who:TCP:7000    expected=200
+    ${own}=    Create List    blue:w2
+    Wait Until Keyword Succeeds    10 s    500 ms    Host Should Be Answered    beyond    ${NODE 1}    30080    among=${own}
+    Put Endpoints    ${WEB}    web    blue    ${BOTH}    http:TCP:8080    dns:UDP:5353    who:TCP:7000    expected=200
+    Host Should Be Answered    beyond    ${NODE 1}    30080    among=${own}
+    Put Web    coeus-service:session-affinity=ClientIP    coeus-service:external-traffic-policy=Local
+    ${own}=    Create List    blue:w1
+    Wait Until Keyword Succeeds    10 s    500 ms    Host Should Be Answered    beyond    ${NODE 1}    30080    among=${own}
+    ${own}=    Create List    blue:w2
+    Wait Until Keyword Succeeds    10 s    500 ms    Host Should Be Answered    farther    ${NODE 2}    30080    among=${own}
+    Put Web
+    Host Should Be Answered Again    host    ${ADDRESS}    80
+
+Who Has Been Silent For So Long Is Forgotten At Node Ports
+    Put Web    coeus-service:session-affinity=ClientIP    coeus-service:session-affinity-timeout=3
+    Host Should Be Answered Again    beyond    ${NODE 1}    30090
+    ${learned}=    Clients Learned    1    reg7=0x8/0x8    tp_dst=30090    hard_timeout=3
+    Should Be Equal    ${learned}    ${{[$BEYOND]}}
+    Wait Until Keyword Succeeds    20 s    500 ms    Nobody Should Be Learned    30090
+    Put Web
+    Host Should Be Answered    beyond    ${NODE 1}    30080    among=${NAMES}
 
 A Node Port Is One Service's
     ${ports}=    Create List    :TCP:80:8080:30080
@@ -226,10 +261,22 @@ Start Two Nodes With Servers And Hosts
     Set Suite Variable    ${NAMES}    ${names}
 
 One Endpoint Should Answer Host
+    [Arguments]    ${host}    ${address}    ${port}    ${protocol}=TCP
     [Documentation]    The one that answers first answers ever after.
-    ${first}=    Who Answers Host    host    ${ADDRESS}    80
+    ${first}=    Who Answers Host    ${host}    ${address}    ${port}    ${protocol}
     Sleep    1 s
-    Host Should Be Answered    host    ${ADDRESS}    80    among=${{[$first]}}
+    Host Should Be Answered    ${host}    ${address}    ${port}    ${protocol}    among=${{[$first]}}
+
+One Endpoint Should Answer Pod
+    [Arguments]    ${pod}    ${address}    ${port}    ${protocol}=TCP
+    ${first}=    Who Answers Pod    ${pod}    ${address}    ${port}    ${protocol}
+    Sleep    1 s
+    Service Should Answer    ${pod}    ${address}    ${port}    ${protocol}    times=16    among=${{[$first]}}
+
+Nobody Should Be Learned
+    [Arguments]    ${port}
+    ${learned}=    Clients Learned    1    tp_dst=${port}
+    Should Be Empty    ${learned}
 
 Put Web
     [Arguments]    @{further}

@@ -5,8 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use openflow_rs::{Action, Ct, CtNat, CtZone, Field, Learn, LearnSource, LearnSpec, LearnTarget, Subfield};
 
 use super::matches::TAGGED;
-use super::{Metadata, ServiceWay, Table};
+use super::{Metadata, ServicePlace, ServiceWay, Table};
 use crate::net::{ElanTag, LportTag, MacAddr, OfPort, Transport, Vni};
+
+/// Whether a packet is for a node port: the register `reg7.node-port`.
+const NODE_PORT: Subfield = Subfield { field: Field::Reg7, start: 3, bits: 1 };
 
 fn whole(field: Field) -> Subfield {
     Subfield::whole(field)
@@ -150,38 +153,40 @@ pub fn choose_endpoint(number: u32) -> Action {
     Action::load(whole(Field::Reg9), u64::from(number))
 }
 
-/// What this client has chosen is chosen again for its next connections to this address and port, until it has made none for so
-/// many seconds. The learned flow is nobody's of ours: it is not read back.
+/// What this client has chosen is chosen again for its next connections to this address and port, or to this port of any node,
+/// until it has made none for so many seconds. The learned flow is nobody's of ours: it is not read back.
 pub fn learn_endpoint<O>(
     table: Table<O>,
-    (address, transport, port): (IpAddr, Transport, u16),
+    (place, transport, port): (ServicePlace, Transport, u16),
     number: u32,
     seconds: u16,
 ) -> Action {
-    let (kind, source, destination, to) = match address {
-        IpAddr::V4(address) => (0x0800, Field::Ipv4Src, Field::Ipv4Dst, u128::from(u32::from(address))),
-        IpAddr::V6(address) => (0x86dd, Field::Ipv6Src, Field::Ipv6Dst, u128::from(address)),
+    let (kind, source) = if place.is_v6() { (0x86dd, Field::Ipv6Src) } else { (0x0800, Field::Ipv4Src) };
+    let (destination, to) = match place {
+        ServicePlace::Address(IpAddr::V4(address)) => (whole(Field::Ipv4Dst), u128::from(u32::from(address))),
+        ServicePlace::Address(IpAddr::V6(address)) => (whole(Field::Ipv6Dst), u128::from(address)),
+        ServicePlace::Node { .. } => (NODE_PORT, 1),
     };
     let port_field = match transport {
         Transport::Tcp => Field::TcpDst,
         Transport::Udp => Field::UdpDst,
         Transport::Sctp => Field::SctpDst,
     };
-    let is = |field: Field, value: u128| LearnSpec {
-        bits: field.bits(),
+    let is = |part: Subfield, value: u128| LearnSpec {
+        bits: part.bits,
         source: LearnSource::Value(value),
-        target: LearnTarget::Match(whole(field)),
+        target: LearnTarget::Match(part),
     };
     let specs = vec![
-        is(Field::EthType, kind),
-        is(Field::IpProto, transport.number().into()),
+        is(whole(Field::EthType), kind),
+        is(whole(Field::IpProto), transport.number().into()),
         LearnSpec {
             bits: source.bits(),
             source: LearnSource::Field(whole(source)),
             target: LearnTarget::Match(whole(source)),
         },
         is(destination, to),
-        is(port_field, port.into()),
+        is(whole(port_field), port.into()),
         LearnSpec {
             bits: 32,
             source: LearnSource::Value(number.into()),
@@ -220,7 +225,7 @@ pub fn load_from_outside() -> Action {
 
 /// The packet is for a node port.
 pub fn load_for_node_port() -> Action {
-    Action::load(Subfield::range(Field::Reg7, 3, 1), 1)
+    Action::load(NODE_PORT, 1)
 }
 
 /// Which egress service comes next (table 220).

@@ -79,7 +79,6 @@ pub mod broadcast_groups {
 pub mod service_groups {
     const FIRST: u32 = 0x2000_0000;
     const HERE: u32 = 0x0800_0000;
-    const SESSIONS: u32 = 0x0400_0000;
     const PART: u32 = 21;
 
     /// `number` is from the pool of service ports.
@@ -90,11 +89,6 @@ pub mod service_groups {
     /// Of the same port, the endpoints of the switch alone.
     pub fn here(number: u32, ipv6: bool) -> u32 {
         HERE | of_port(number, ipv6)
-    }
-
-    /// Beside one of these, the group that tells endpoints by number.
-    pub fn of_sessions(id: u32) -> u32 {
-        SESSIONS | id
     }
 
     /// Below one of these, a group of some of its endpoints.

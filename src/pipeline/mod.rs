@@ -45,6 +45,6 @@ pub use group::{Balanced, Group, GroupDraft, Meter, broadcast_groups, route_grou
 pub use metadata::Metadata;
 pub use openflow_rs::Action;
 pub use owner::{COOKIE_MARK, COUNTED, Feature, Owner, OwnerName, is_ours, owners};
-pub use service_way::ServiceWay;
+pub use service_way::{ServicePlace, ServiceWay};
 pub use sheaf::{Rebound, Sheaf, Sheaves};
 pub use tables::*;

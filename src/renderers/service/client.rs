@@ -4,12 +4,11 @@ use std::net::IpAddr;
 
 use super::super::Rendered;
 use super::super::zones::CLIENTS;
-use super::flows::{self, Asked, Place};
+use super::flows::{self, Asked};
 use super::{parts, refusals_of};
 use crate::model::{Model, Service};
 use crate::net::{Dpid, Transport};
-use crate::pipeline::matches::{ipv4, ipv6};
-use crate::pipeline::{GroupDraft, Owner, owners, service_groups};
+use crate::pipeline::{Owner, ServicePlace, owners, service_groups};
 
 type Owned = Owner<owners::Service>;
 
@@ -82,15 +81,9 @@ impl Port<'_> {
         for address in self.addresses.iter().chain(&self.outside) {
             let destination = (*address, self.transport, self.number);
             out.shared_flow(switches(), flows::to_service(destination, &self.owner));
-            if let Some(seconds) = self.service.affinity.filter(|_| !self.endpoints.is_empty()) {
-                for (number, endpoint) in &flows::numbered(&self.endpoints) {
-                    let flow = flows::chosen(destination, *number, *endpoint, seconds, &self.owner);
-                    out.shared_flow(switches(), flow);
-                }
-            }
         }
         if let Some(port) = self.node_port {
-            let flow = flows::node_port(self.version(), self.transport, port, &self.owner);
+            let flow = flows::node_port(self.is_v6, self.transport, port, &self.owner);
             out.shared_flow(switches(), flow);
         }
         let (all, here): (Vec<_>, Vec<_>) = doors.iter().partition(|door| door.among == Among::All);
@@ -114,7 +107,7 @@ impl Port<'_> {
             Door { asked, among }
         };
         let inside = policy(self.service.internal_local);
-        let at = |address: &IpAddr| Place::Address(*address);
+        let at = |address: &IpAddr| ServicePlace::Address(*address);
         let mut doors: Vec<Door> =
             self.addresses.iter().map(|address| door(at(address), None, self.number, inside)).collect();
         let mut both = |place, port| {
@@ -127,13 +120,9 @@ impl Port<'_> {
         };
         self.outside.iter().for_each(|address| both(at(address), self.number));
         if let Some(port) = self.node_port {
-            both(Place::Node(self.version()), port);
+            both(ServicePlace::Node { is_v6: self.is_v6 }, port);
         }
         doors
-    }
-
-    fn version(&self) -> openflow_rs::MatchField {
-        if self.is_v6 { ipv6() } else { ipv4() }
     }
 
     /// These doors lead to these endpoints, or to none, on these switches.
@@ -156,38 +145,48 @@ impl Port<'_> {
             return;
         }
         let all = || switches.iter().copied();
-        let (sessions, others): (Vec<&Door>, Vec<&Door>) =
-            doors.iter().copied().partition(|door| self.has_sessions(door));
         let [of_all, of_here] = self.groups;
         let group = if among == Among::All { of_all } else { of_here };
-        let by_number = if others.is_empty() { group } else { service_groups::of_sessions(group) };
-        for door in &others {
-            out.shared_flow(all(), flows::new_connection(&door.asked, group, &self.owner));
-        }
-        for door in &sessions {
-            out.shared_flow(all(), flows::new_session(&door.asked, &self.owner));
-            out.shared_flow(all(), flows::choose(&door.asked, by_number, &self.owner));
-        }
-        let mut put = |(parts, whole): (Vec<GroupDraft>, GroupDraft), doors: &[&Door]| {
-            // Those who ask from outside are in the group of all endpoints, too.
-            let doors = doors.iter().filter(|door| door.asked.outside != Some(true));
-            let destinations = doors.map(|door| door.asked.destination());
-            let targets = endpoints.iter().copied();
-            let whole = whole.balancing(CLIENTS, self.transport, destinations, targets);
-            for draft in parts.into_iter().chain([whole]) {
-                out.shared_group(all(), draft.owned_by(&self.owner));
+        let buckets = match self.service.affinity {
+            Some(seconds) => {
+                self.sessions(switches, doors, endpoints, group, seconds, out);
+                flows::choices(endpoints)
+            }
+            None => {
+                for door in doors {
+                    out.shared_flow(all(), flows::new_connection(&door.asked, group, &self.owner));
+                }
+                flows::translations(endpoints)
             }
         };
-        if !others.is_empty() {
-            put(parts::groups(group, flows::translations(endpoints)), &others);
-        }
-        if !sessions.is_empty() {
-            put(parts::groups(by_number, flows::choices(endpoints)), &sessions);
+        let (parts, whole) = parts::groups(group, buckets);
+        // Those who ask from outside are in the group of all endpoints, too.
+        let destinations = doors.iter().filter(|door| door.asked.outside != Some(true));
+        let destinations = destinations.map(|door| door.asked.destination());
+        let whole = whole.balancing(CLIENTS, self.transport, destinations, endpoints.iter().copied());
+        for draft in parts.into_iter().chain([whole]) {
+            out.shared_group(all(), draft.owned_by(&self.owner));
         }
     }
 
-    /// At a node port each connection chooses for itself.
-    fn has_sessions(&self, door: &Door) -> bool {
-        self.service.affinity.is_some() && matches!(door.asked.place, Place::Address(_))
+    /// At these doors a client keeps its endpoint, as long as that is one of these.
+    fn sessions(
+        &self,
+        switches: &[Dpid],
+        doors: &[&Door],
+        endpoints: &[(IpAddr, u16)],
+        group: u32,
+        seconds: u16,
+        out: &mut Rendered,
+    ) {
+        let all = || switches.iter().copied();
+        let numbered = flows::numbered(endpoints);
+        for Door { asked, .. } in doors {
+            out.shared_flow(all(), flows::new_session(asked, &self.owner));
+            out.shared_flow(all(), flows::choose(asked, group, &self.owner));
+            for (number, endpoint) in &numbered {
+                out.shared_flow(all(), flows::chosen(asked, *number, *endpoint, seconds, &self.owner));
+            }
+        }
     }
 }

@@ -23,7 +23,7 @@ use crate::pipeline::matches::{
 use crate::pipeline::{
     EGRESS_DISPATCHER, FIB, Flow, LPORT_DISPATCHER, Metadata, Meter, Owner, SERVICE, SERVICE_AFFINITY,
     SERVICE_ANSWER, SERVICE_CONNECTION, SERVICE_EGRESS, SERVICE_ENDPOINT, SERVICE_FIB, SERVICE_NODE_PORT,
-    SERVICE_OUTSIDE, ServiceWay, owners,
+    SERVICE_OUTSIDE, ServicePlace, ServiceWay, owners,
 };
 
 /// A pod that has no part in services beats everything.
@@ -129,17 +129,10 @@ pub(super) fn to_service((address, transport, port): Destination, owner: &Owned)
 /// An address, a protocol and a port of a service.
 pub(super) type Destination = (IpAddr, Transport, u16);
 
-/// Where a service is asked: at an address, or at a node, by this IP version.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    Address(IpAddr),
-    Node(MatchField),
-}
-
 /// What asks for one thing: where, and from outside or not, if that makes a difference.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Asked {
-    pub place: Place,
+    pub place: ServicePlace,
     pub outside: Option<bool>,
     pub transport: Transport,
     pub port: u16,
@@ -150,21 +143,25 @@ impl Asked {
     pub fn destination(&self) -> (IpAddr, u16) {
         let any_v4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let address = match self.place {
-            Place::Address(address) => address,
-            Place::Node(version) if version == ipv4() => any_v4,
-            Place::Node(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+            ServicePlace::Address(address) => address,
+            ServicePlace::Node { is_v6: false } => any_v4,
+            ServicePlace::Node { is_v6: true } => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         };
         (address, self.port)
     }
 
     fn conditions(&self) -> impl Iterator<Item = MatchField> {
         let place = match self.place {
-            Place::Address(address) => ip_host(address),
-            Place::Node(version) => [version, for_node_port()],
+            ServicePlace::Address(address) => ip_host(address),
+            ServicePlace::Node { is_v6 } => [version(is_v6), for_node_port()],
         };
         let outside = self.outside.map(is_from_outside);
         outside.into_iter().chain(place).chain(port_to(self.transport, self.port))
     }
+}
+
+fn version(is_v6: bool) -> MatchField {
+    if is_v6 { ipv6() } else { ipv4() }
 }
 
 /// A connection that has no endpoint yet.
@@ -198,20 +195,19 @@ pub(super) fn choose(asked: &Asked, balance: u32, owner: &Owned) -> Flow {
 
 /// A client that has chosen this endpoint.
 pub(super) fn chosen(
-    destination: Destination,
+    asked: &Asked,
     number: u32,
     (ip, target): (IpAddr, u16),
     seconds: u16,
     owner: &Owned,
 ) -> Flow {
-    let (address, transport, port) = destination;
+    let place = (asked.place, asked.transport, asked.port);
     Flow::table(SERVICE_ENDPOINT)
         .priority(THIS_ENDPOINT)
         .matching([chosen_endpoint(number)])
-        .matching(ip_host(address))
-        .matching(port_to(transport, port))
+        .matching(asked.conditions())
         .then([
-            learn_endpoint(SERVICE_AFFINITY, destination, number, seconds),
+            learn_endpoint(SERVICE_AFFINITY, place, number, seconds),
             translate_destination(CLIENTS, ip, target, LPORT_DISPATCHER),
         ])
         .owned_by(owner)
@@ -274,10 +270,10 @@ pub(super) fn to_node(address: IpAddr, owner: &Owned) -> Flow {
 }
 
 /// It is, if it is for this number.
-pub(super) fn node_port(version: MatchField, transport: Transport, port: u16, owner: &Owned) -> Flow {
+pub(super) fn node_port(is_v6: bool, transport: Transport, port: u16, owner: &Owned) -> Flow {
     Flow::table(SERVICE_NODE_PORT)
         .priority(NODE_PORT)
-        .matching([version])
+        .matching([version(is_v6)])
         .matching(port_to(transport, port))
         .then([load_for_node_port(), track(CLIENTS, SERVICE_CONNECTION)])
         .owned_by(owner)

@@ -67,13 +67,32 @@ fn local_policies() {
     assert_eq!(owners(&world), [2], "the address is where an endpoint is");
 }
 
-/// Sessions with local policy, and node ports beside them: the law of overlaps holds, and each place has its group.
+/// A client keeps its endpoint at addresses and at node ports, each of its own.
 #[test]
 fn sessions_outside() {
     let mut world = world();
+    world.put([changed(web(), |row| row.affinity = Some(60))]);
+    assert_golden_of(&["service"], "affinity-outside", &world, &[1]);
+}
+
+/// With local policy who asks from outside keeps an endpoint of the switch only, were he with another one before.
+#[test]
+fn sessions_of_local_policies() {
+    let mut world = world();
     world.put([changed(web(), |row| (row.external_local, row.affinity) = (true, Some(60)))]);
     let groups = |switch| world.tables(switch, "service").groups.len();
-    assert_eq!([groups(1), groups(2)], [8, 8], "all and here, numbers and translations, for two ports");
+    assert_eq!([groups(1), groups(2)], [4, 4], "all and here, for two ports");
+    for (switch, own) in [(1, "10.11.1.10"), (2, "10.11.2.10")] {
+        let text = golden::print(&world.tables(switch, "service"));
+        let kept: Vec<&str> = text.lines().filter(|line| line.contains("learn(")).collect();
+        // Two ports, at an address and at nodes: of each, one flow for those outside and two for pods. Inside there are two at the cluster address.
+        let of = |bits: &str| kept.iter().filter(|line| line.contains(bits)).count();
+        let outside = |line: &&&str| line.contains("reg7=0x4/0x4") || line.contains("reg7=0xc/0xc");
+        let own_only = kept.iter().filter(outside).all(|line| line.contains(&format!("dst={own}:")));
+        assert!(own_only, "{kept:?}");
+        assert_eq!((kept.iter().filter(outside).count(), kept.len()), (4, 16), "{kept:?}");
+        assert_eq!(of("NXM_NX_REG7[3]=0x1"), 6, "{kept:?}");
+    }
 }
 
 /// From outside to either endpoint, and back with the address that was asked.
