@@ -111,7 +111,8 @@ And At Node Ports
     Wait Until Keyword Succeeds    10 s    500 ms    Host Should Be Answered    beyond    ${NODE 1}    30080    among=${own}
     Put Endpoints    ${WEB}    web    blue    ${BOTH}    http:TCP:8080    dns:UDP:5353    who:TCP:7000    expected=200
     Host Should Be Answered    beyond    ${NODE 1}    30080    among=${own}
-    Put Web    coeus-service:session-affinity=ClientIP    coeus-service:external-traffic-policy=Local
+    Put Web    coeus-service:session-affinity=ClientIP    coeus-service:session-affinity-timeout=60
+    ...    coeus-service:external-traffic-policy=Local
     ${own}=    Create List    blue:w1
     Wait Until Keyword Succeeds    10 s    500 ms    Host Should Be Answered    beyond    ${NODE 1}    30080    among=${own}
     ${own}=    Create List    blue:w2
@@ -120,11 +121,14 @@ And At Node Ports
     Host Should Be Answered Again    host    ${ADDRESS}    80
 
 Who Has Been Silent For So Long Is Forgotten At Node Ports
-    Put Web    coeus-service:session-affinity=ClientIP    coeus-service:session-affinity-timeout=3
-    Host Should Be Answered Again    beyond    ${NODE 1}    30090
-    ${learned}=    Clients Learned    1    reg7=0x8/0x8    tp_dst=30090    hard_timeout=3
-    Should Be Equal    ${learned}    ${{[$BEYOND]}}
+    [Documentation]    Another timeout counts from the next connection on.
+    FOR    ${timeout}    IN    600    3
+        Put Web    coeus-service:session-affinity=ClientIP    coeus-service:session-affinity-timeout=${timeout}
+        Wait Until Keyword Succeeds    10 s    500 ms    Client Should Be Learned    beyond    30090    ${timeout}
+    END
     Wait Until Keyword Succeeds    20 s    500 ms    Nobody Should Be Learned    30090
+    # Those of the case before.
+    Wait Until Keyword Succeeds    90 s    1 s    Nobody Should Be Learned    300
     Put Web
     Host Should Be Answered    beyond    ${NODE 1}    30080    among=${NAMES}
 
@@ -273,10 +277,18 @@ One Endpoint Should Answer Pod
     Sleep    1 s
     Service Should Answer    ${pod}    ${address}    ${port}    ${protocol}    times=16    among=${{[$first]}}
 
+Client Should Be Learned
+    [Arguments]    ${host}    ${port}    ${timeout}
+    Who Answers Host    ${host}    ${NODE 1}    ${port}
+    ${learned}=    Clients Learned    1    reg7=0x8/0x8    tp_dst=${port}    hard_timeout=${timeout},
+    Should Be Equal    ${learned}    ${{[$BEYOND]}}
+
 Nobody Should Be Learned
     [Arguments]    ${port}
-    ${learned}=    Clients Learned    1    tp_dst=${port}
-    Should Be Empty    ${learned}
+    FOR    ${node}    IN    1    2
+        ${learned}=    Clients Learned    ${node}    tp_dst=${port}
+        Should Be Empty    ${learned}
+    END
 
 Put Web
     [Arguments]    @{further}
