@@ -149,6 +149,25 @@ fn a_matrix_says_what_policies_mean_and_what_flows_do() {
         assert_eq!((cell["policy"].as_str().unwrap(), cell["flows"].as_str().unwrap()), wanted, "{cell}");
         assert_eq!(cell["reason"].is_null(), wanted.0 == "allowed", "{cell}");
     }
+    let refused = ask(json!({"from": ["blue:p1"], "to": ["blue:p2"], "probe": ["udp6/53"]}));
+    assert!(refused.status == 400 && refused.body.contains("it has no IPv6 address"), "{}", refused.body);
+    // By IPv6 it is the same, once there is some; and IPv4 is still asked for without it.
+    for (number, name, host) in [(1, "p1", 1), (2, "p2", 2)] {
+        let uid = format!("{number}1111111-1111-4111-8111-111111111111");
+        let body = json!({"pod:pods": [{"uid": uid, "name": name, "network-NS": "blue",
+            "host-ip-address": format!("192.168.56.1{host}"),
+            "interface": [{"uid": uid, "ip-address": format!("10.11.{host}.1{number}"),
+                "coeus-pod:secondary-ip-address": [format!("fd00:{host}::1{number}")]}]}]});
+        let answer = server.send("PUT", &format!("/rests/data/pod:coe/pods={uid}"), &body.to_string());
+        assert_eq!(answer.status, 204, "{}", answer.body);
+    }
+    let probes = ["udp6/53", "tcp6/53", "sctp6/53", "icmp6", "udp/53", "icmp"];
+    let found = ask(json!({"from": ["blue:p1"], "to": ["blue:p2"], "probe": probes}));
+    let found = found.json()["coeus-trace:output"].clone();
+    let cells = found["cell"].as_array().unwrap().iter();
+    let said: Vec<&str> = cells.map(|cell| cell["flows"].as_str().unwrap()).collect();
+    assert_eq!(said, ["delivered", "dropped", "dropped", "dropped", "delivered", "dropped"], "{found}");
+    assert_eq!(found["disagree"], 0, "{found}");
     // Policies have nothing against it, but no route leads there.
     let apart = ask(json!({"from": ["blue:p1"], "to": ["red:p3"]})).json()["coeus-trace:output"].clone();
     assert_eq!(apart["disagree"], 1);

@@ -237,7 +237,7 @@ class CoeusLab:
     @keyword
     def readdress_pod(self, pod, address, gateway):
         target = self.pods[pod]
-        target.inside("ip", "address", "flush", "dev", "eth0")
+        target.inside("ip", "address", "flush", "dev", "eth0", "scope", "global")
         target.configure(address, gateway)
 
     @keyword

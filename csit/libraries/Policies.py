@@ -444,13 +444,14 @@ def drawn(generator, addresses):
             return {"podSelector": selector()}
         if kind == 1:
             return {"namespaceSelector": generator.choice([{}, {"matchLabels": {"kubernetes.io/metadata.name": "blue"}}]), "podSelector": selector()}
-        hole = generator.choice(addresses) + "/32"
-        return {"ipBlock": {"cidr": generator.choice(["0.0.0.0/0", "10.0.0.0/8"]), "except": [hole]}}
+        hole = ipaddress.ip_network(generator.choice(addresses))
+        nets = ["0.0.0.0/0", "10.0.0.0/8"] if hole.version == 4 else ["::/0", "fd00::/16"]
+        return {"ipBlock": {"cidr": generator.choice(nets), "except": [str(hole)]}}
 
     def port():
         return generator.choice([
             {"protocol": "TCP", "port": 80}, {"protocol": "UDP", "port": 53}, {"protocol": "UDP"},
-            {"protocol": "TCP", "port": "http"}, {"protocol": "TCP", "port": 81, "endPort": 9000},
+            {"protocol": "TCP", "port": "http"}, {"protocol": "TCP", "port": 81, "endPort": 9000}, {"protocol": "SCTP", "port": 9090},
         ])
 
     def rules():

@@ -17,6 +17,7 @@ from robot.libraries.BuiltIn import BuiltIn
 
 import carry
 import frames
+import sctp
 from packets import checks_packets
 
 KINDS = {"TCP": (socket.SOCK_STREAM, 6), "UDP": (socket.SOCK_DGRAM, 17), "SCTP": (socket.SOCK_STREAM, 132)}
@@ -100,7 +101,7 @@ class Services:
             route = source.inside("ip", "neighbour", "show", "dev", "eth0")
             gateway = next((line.split()[2] for line in route.splitlines() if "lladdr" in line and ":c0:e5:" in line), gateway)
             for number in range(16):
-                packet = sctp_init(40000 + number, int(port))
+                packet = sctp.init(40000 + number, int(port))
                 raw = with_checksum(frames.ipv4(source.addresses[4], address, 132, packet))
                 self.lab_send(pod, frames.ethernet(source.mac, 0x800, raw, to=gateway))
             time.sleep(0.5)
@@ -371,22 +372,6 @@ def with_checksum(packet):
     total = sum(struct.unpack("!10H", packet[:20]))
     total = (total & 0xFFFF) + (total >> 16)
     return packet[:10] + struct.pack("!H", ~(total + (total >> 16)) & 0xFFFF) + packet[12:]
-
-
-def sctp_init(source, target):
-    """The INIT of an association, with its checksum (RFC 9260 section 3.3.2)."""
-    chunk = struct.pack("!BBHIIHHI", 1, 0, 20, 1, 65535, 1, 1, 1)
-    head = struct.pack("!HHI", source, target, 0)
-    return head + struct.pack("<I", crc32c(head + b"\0" * 4 + chunk)) + chunk
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
 
 
 def port_body(text, target):

@@ -6,6 +6,7 @@ that soon every two values of two of these have met.
 
 import ipaddress
 import itertools
+import re
 
 from Policies import drawn, on_port, selects
 
@@ -13,16 +14,44 @@ SPACES = ["blue", "red", "green"]
 PARTS = {
     "direction": ["ingress", "egress", "both"],
     "target": ["all", "label", "expression", "not in"],
-    "peer": ["everybody", "pods", "namespaces", "pods of namespaces", "block", "block with exception", "nobody"],
-    "port": ["all", "number", "name", "range", "protocol", "two"],
+    "peer": [
+        "everybody", "pods", "namespaces", "pods of namespaces", "block", "block with exception", "IPv6 block", "IPv6 block with exception", "nobody",
+    ],
+    "port": ["all", "number", "name", "range", "protocol", "two", "SCTP", "SCTP range"],
     "stack": [1, 2, 3],
     "step": ["create", "update", "delete", "relabel pod", "relabel namespace", "move", "restart"],
 }
 #: How often a step comes in so many cases.
-STEPS = ["create"] * 9 + ["update"] * 10 + ["delete"] * 4 + ["relabel pod"] * 5 + ["relabel namespace"] * 3 + ["move"] * 2
+STEPS = ["create"] * 9 + ["update"] * 10 + ["delete"] * 4 + ["relabel pod"] * 5 + ["relabel namespace"] * 3 + ["move"] * 3
 #: Each so many-th case is a restart of the controller.
 RESTART = 20
 MOST = 6
+
+
+def six(address):
+    """The IPv6 address of the pod that has this IPv4 address."""
+    _, space, node, host = address.split(".")
+    return f"fd00:{space}:{node}::{host}"
+
+
+def served(address):
+    """The address at which the pod of this one is asked by SCTP, and by nothing else. Open vSwitch before 3.4 takes all associations between
+    two addresses for one connection (docs/guide/policy.md, limits), so who asks and who is asked must not be the same two."""
+    one, space, node, host = address.split(".")
+    return f"{one}.{space}.{int(node) + 100}.{host}"
+
+
+def target(address, kind):
+    """Where a packet of the matrix goes that is for the pod of this address."""
+    protocol, version = means(kind)
+    address = served(address) if protocol == "SCTP" else address
+    return six(address) if version == 6 else address
+
+
+def means(kind):
+    """Protocol and IP version of a packet of the matrix."""
+    protocol, version = re.fullmatch(r"([A-Z]+)(6?)", kind).groups()
+    return "UDP" if protocol == "OLD" else protocol, 6 if version else 4
 
 
 def pairs(parts):
@@ -86,7 +115,8 @@ class World:
                 best = news, space, parts
         _, space, parts = best
         if at_random:
-            return space, None, drawn(self.generator, sorted(self.addresses.values()))
+            own = sorted(self.addresses.values())
+            return space, None, drawn(self.generator, own + [six(address) for address in own])
         return space, parts, self.spec(parts, space)
 
     def stack(self, space, name):
@@ -111,16 +141,20 @@ class World:
             spaces = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [one(SPACES)]}]}
         hole = one(sorted(self.addresses.values()))
         net = ipaddress.ip_network(f"{hole}/16", strict=False)
+        wide = ipaddress.ip_network(f"{six(hole)}/32", strict=False)
         peers = {
             "everybody": [], "pods": [{"podSelector": pods}], "namespaces": [{"namespaceSelector": spaces}],
             "pods of namespaces": [{"namespaceSelector": spaces, "podSelector": pods}],
             "block": [{"ipBlock": {"cidr": str(one([net, ipaddress.ip_network(f"{hole}/32")]))}}],
             "block with exception": [{"ipBlock": {"cidr": one(["0.0.0.0/0", "10.0.0.0/8"]), "except": [str(net), "10.12.2.0/24"][:one([1, 2])]}}],
+            "IPv6 block": [{"ipBlock": {"cidr": str(one([wide, ipaddress.ip_network(f"{six(hole)}/128")]))}}],
+            "IPv6 block with exception": [{"ipBlock": {"cidr": one(["::/0", "fd00::/16"]), "except": [str(wide), "fd00:12:2::/48"][:one([1, 2])]}}],
         }
         port = {
             "all": [], "number": [{"protocol": "TCP", "port": one([80, 8080])}], "name": [{"protocol": "TCP", "port": "http"}],
             "range": [{"protocol": "TCP", "port": 81, "endPort": 9000}], "protocol": [{"protocol": "UDP"}],
             "two": [{"protocol": "TCP", "port": 80}, {"protocol": "UDP", "port": 53}],
+            "SCTP": [{"protocol": "SCTP", "port": one([9090, 9091])}], "SCTP range": [{"protocol": "SCTP", "port": 9000, "endPort": one([9080, 9100])}],
         }[parts["port"]]
         spec = {"podSelector": targets[parts["target"]], "policyTypes": []}
         for way, peer in (("ingress", "from"), ("egress", "to")):
@@ -135,16 +169,19 @@ class World:
 
     # -- what is meant
 
-    def wanted(self, probes):
-        """Each packet of the matrix: whether it should pass."""
+    def wanted(self, probes, target=target):
+        """Each packet of the matrix: whether it should pass. `target` is where it goes."""
         found = {}
         for one, other in itertools.permutations(sorted(self.labels), 2):
             for kind, port in probes:
-                meant = "UDP" if kind == "OLD" else kind
-                found[one, other, kind, port] = self.lets("egress", one, other, meant, port) and self.lets("ingress", other, one, meant, port)
+                (protocol, version), source = means(kind), self.addresses[one]
+                ends = six(source) if version == 6 else source, target(self.addresses[other], kind)
+                goes = self.lets("egress", one, other, ends[1], protocol, port)
+                found[one, other, kind, port] = goes and self.lets("ingress", other, one, ends[0], protocol, port)
         return found
 
-    def lets(self, direction, own, peer, kind, port):
+    def lets(self, direction, own, peer, address, kind, port):
+        """`address` is the peer's."""
         space = own.split(":")[0]
         if direction == "ingress" and space in self.isolated and peer.split(":")[0] == space:
             return True
@@ -162,13 +199,13 @@ class World:
                 for wanted in peers or []:
                     # Behind a block are addresses, which have no names of ports.
                     known = {} if direction == "egress" and "ipBlock" in wanted else names
-                    if self.is_peer(wanted, space, peer) and on_port(rule.get("ports"), kind, port, known):
+                    if self.is_peer(wanted, space, peer, address) and on_port(rule.get("ports"), kind, port, known):
                         return True
         return not isolated
 
-    def is_peer(self, wanted, own, pod):
+    def is_peer(self, wanted, own, pod, address):
         if block := wanted.get("ipBlock"):
-            address = ipaddress.ip_address(self.addresses[pod])
+            address = ipaddress.ip_address(address)
             holes = block.get("except", [])
             return address in ipaddress.ip_network(block["cidr"]) and not any(address in ipaddress.ip_network(hole) for hole in holes)
         space = pod.split(":")[0]

@@ -13,9 +13,21 @@ import threading
 import time
 
 import carry
+import sctp
+from truth_cases import means, target
 
-#: What is tried between any two pods. ICMP has no port. OLD is UDP/53 from a port that is never another.
-PROBES = [("TCP", 80), ("TCP", 8080), ("UDP", 53), ("ICMP", 0), ("OLD", 53)]
+#: What is tried between any two pods, by IPv4, and with a 6 by IPv6. ICMP has no port. OLD is UDP/53 from a port that is never another.
+PROBES = [
+    ("TCP", 80), ("TCP", 8080), ("UDP", 53), ("SCTP", 9090), ("ICMP", 0), ("OLD", 53),
+    ("TCP6", 80), ("UDP6", 53), ("SCTP6", 9090), ("ICMP6", 0),
+]
+#: Protocols of IP that this process speaks itself (IANA).
+SCTP, ICMP6 = 132, 58
+#: Blocks all of ICMPv6 but echo replies (RFC 3542 section 3.2): a bit a type.
+ONLY_REPLIES = (1, bytes(0xff if at != 129 // 8 else 0xff ^ 1 << 129 % 8 for at in range(32)))
+FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
+#: IP_PKTINFO and IPV6_RECVPKTINFO (ip(7), ipv6(7)): which address a packet came to.
+TELL = {4: (socket.IPPROTO_IP, 8), 6: (socket.IPPROTO_IPV6, 49)}
 #: Seconds in which no answer comes, if none will: at least, and in answers as slow as the slowest that came.
 QUIET, SLOWER = 0.15, 3
 #: Seconds until somebody is asked again: the first time, and at most.
@@ -32,16 +44,21 @@ class Answers:
     def __init__(self, pods):
         self.selector, self.running = selectors.DefaultSelector(), True
         for pod in pods:
-            for kind, port in sorted({(kind, port) for kind, port in PROBES if kind in ("TCP", "UDP")}):
-                stream = kind == "TCP"
-                make = socket.SOCK_STREAM if stream else socket.SOCK_DGRAM
-                made = carry.inside(pod.namespace, lambda make=make: socket.socket(socket.AF_INET, make))
-                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                made.bind(("0.0.0.0", port))
+            for kind, version, port in sorted({(*means(kind), port) for kind, port in PROBES} - {("ICMP", 4, 0), ("ICMP", 6, 0)}):
+                make = {"TCP": (socket.SOCK_STREAM,), "UDP": (socket.SOCK_DGRAM,), "SCTP": (socket.SOCK_RAW, SCTP)}[kind]
+                made = carry.inside(pod.namespace, lambda make=make, version=version: socket.socket(FAMILIES[version], *make))
                 made.setblocking(False)
-                if stream:
+                if kind == "SCTP":
+                    made.setsockopt(*TELL[version], 1)
+                    self.selector.register(made, selectors.EVENT_READ, lambda made, port=port: self.associate(made, port))
+                    continue
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if version == 6:
+                    made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                made.bind(("::" if version == 6 else "0.0.0.0", port))
+                if kind == "TCP":
                     made.listen(256)
-                self.selector.register(made, selectors.EVENT_READ, self.accept if stream else self.echo)
+                self.selector.register(made, selectors.EVENT_READ, self.accept if kind == "TCP" else self.echo)
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
@@ -60,6 +77,13 @@ class Answers:
     def echo(self, made):
         said, sender = made.recvfrom(64)
         made.sendto(said, sender)
+
+    def associate(self, made, port):
+        came, at, _, sender = made.recvmsg(256, 128)
+        came = payload(made, came)
+        if int.from_bytes(came[2:4], "big") == port and (said := sctp.answer(came)):
+            # From the address that was asked.
+            made.sendmsg([said], at, 0, (sender[0], 0))
 
     def stop(self):
         self.running = False
@@ -96,14 +120,17 @@ class Packets:
 
     def __init__(self, pods):
         self.pods = pods
-        self.spaces, self.old, self.echoes = {}, {}, {}
-        self.identity = 0
+        self.spaces, self.old, self.raw = {}, {}, {}
+        self.identity, self.port = 0, 0
         for name, pod in pods.items():
             self.spaces[name] = os.open(f"/run/netns/{pod.namespace}", os.O_RDONLY)
             self.old[name] = self.plain(carry.inside(pod.namespace, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)))
             self.old[name].bind(("0.0.0.0", 40053))
-            raw = lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)  # noqa: E731
-            self.echoes[name] = self.plain(carry.inside(pod.namespace, raw))
+            for kind, protocol in (("ICMP", socket.IPPROTO_ICMP), ("ICMP6", ICMP6), ("SCTP", SCTP), ("SCTP6", SCTP)):
+                family = FAMILIES[means(kind)[1]]
+                raw = lambda family=family, protocol=protocol: socket.socket(family, socket.SOCK_RAW, protocol)  # noqa: E731
+                self.raw[name, kind] = self.plain(carry.inside(pod.namespace, raw))
+            self.raw[name, "ICMP6"].setsockopt(ICMP6, *ONLY_REPLIES)
 
     @staticmethod
     def plain(made):
@@ -111,7 +138,7 @@ class Packets:
         return made
 
     def close(self):
-        for made in [*self.old.values(), *self.echoes.values()]:
+        for made in [*self.old.values(), *self.raw.values()]:
             made.close()
         for space in self.spaces.values():
             os.close(space)
@@ -146,10 +173,11 @@ class Packets:
         self.identity = (self.identity + len(self.cells)) & 0xffff
         self.new = {}
         for name in self.pods:
-            made = self.new[name] = self.plain(stack.enter_context(self.within(name, socket.SOCK_DGRAM)))
-            self.selector.register(made, selectors.EVENT_READ, self.datagram)
+            for version in FAMILIES:
+                self.speak(name, version, stack)
             self.selector.register(self.old[name], selectors.EVENT_READ, self.datagram)
-            self.selector.register(self.echoes[name], selectors.EVENT_READ, self.echo)
+        for (_, kind), made in self.raw.items():
+            self.selector.register(made, selectors.EVENT_READ, self.echo if means(kind)[0] == "ICMP" else self.association)
         for cell in self.cells:
             self.send(cell, stack)
         while True:
@@ -170,32 +198,46 @@ class Packets:
                     cell.again = min(cell.again * 1.5, RARELY)
                     self.send(cell, stack)
 
-    def within(self, name, kind):
+    def within(self, name, version, kind):
         carry.ctypes.CDLL(None).setns(self.spaces[name], carry.CLONE_NEWNET)
-        return socket.socket(socket.AF_INET, kind)
+        return socket.socket(FAMILIES[version], kind)
+
+    def speak(self, name, version, stack):
+        """Datagrams of a pod are from a new port from now on."""
+        made = self.new[name, version] = self.plain(stack.enter_context(self.within(name, version, socket.SOCK_DGRAM)))
+        self.selector.register(made, selectors.EVENT_READ, self.datagram)
 
     def send(self, cell, stack):
         one, other, kind, port = cell.key
+        protocol, version = means(kind)
         cell.attempt += 1
         cell.sent, cell.answered = time.monotonic(), None
-        target = self.pods[other].address
+        to = target(self.pods[other].address, kind)
         with contextlib.suppress(OSError):
-            if kind == "TCP":
-                made = self.plain(stack.enter_context(self.within(one, socket.SOCK_STREAM)))
+            if protocol == "TCP":
+                made = self.plain(stack.enter_context(self.within(one, version, socket.SOCK_STREAM)))
                 made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
                 with contextlib.suppress(BlockingIOError):
-                    made.connect((target, port))
+                    made.connect((to, port))
                 attempt = cell.attempt
                 self.selector.register(made, selectors.EVENT_WRITE, lambda made: self.connected(made, cell, attempt))
-            elif kind == "ICMP":
-                self.echoes[one].sendto(echo_request((self.identity + cell.number) & 0xffff, cell.attempt & 0xffff), (target, 0))
+            elif protocol == "ICMP":
+                request = echo_request((self.identity + cell.number) & 0xffff, cell.attempt & 0xffff, version)
+                self.raw[one, kind].sendto(request, (to, 0))
+            elif protocol == "SCTP":
+                self.port = self.port % 20000 + 1
+                said = sctp.init(30000 + self.port, port, self.tag(cell))
+                self.raw[one, kind].sendto(said, (to, 0))
             else:
-                if kind == "UDP" and cell.attempt > 1:
+                if kind != "OLD" and cell.attempt > 1:
                     # Who asks again does so from another port, as clients do.
-                    self.new[one] = self.plain(stack.enter_context(self.within(one, socket.SOCK_DGRAM)))
-                    self.selector.register(self.new[one], selectors.EVENT_READ, self.datagram)
-                sender = (self.old if kind == "OLD" else self.new)[one]
-                sender.sendto(TOKEN.pack(self.identity, cell.number, cell.attempt & 0xff), (target, port))
+                    self.speak(one, version, stack)
+                sender = self.old[one] if kind == "OLD" else self.new[one, version]
+                sender.sendto(TOKEN.pack(self.identity, cell.number, cell.attempt & 0xff), (to, port))
+
+    def tag(self, cell):
+        """Says in 32 bits which cell it is, of which matrix, and which attempt; the lowest bit, since no tag is zero."""
+        return (self.identity & 0xfff) << 20 | cell.number << 8 | (cell.attempt & 0x7f) << 1 | 1
 
     def came(self, cell, attempt):
         if attempt == cell.attempt & 0xff and cell.answered is None:
@@ -218,17 +260,31 @@ class Packets:
         return True
 
     def echo(self, made):
-        said = made.recv(256)
-        head = (said[0] & 15) * 4
-        kind, _, _, identity, attempt = struct.unpack_from("!BBHHH", said, head)
+        kind, _, _, identity, attempt = struct.unpack_from("!BBHHH", payload(made, made.recv(256)))
         number = (identity - self.identity) & 0xffff
-        if kind == 0 and number < len(self.cells):
+        if kind in (0, 129) and number < len(self.cells):
             self.came(self.cells[number], attempt & 0xff)
         return True
 
+    def association(self, made):
+        tag = sctp.answered(payload(made, made.recv(256)))
+        number = (tag or 0) >> 8 & 0xfff
+        if tag and number < len(self.cells):
+            cell = self.cells[number]
+            if tag == self.tag(cell):
+                self.came(cell, cell.attempt & 0xff)
+        return True
 
-def echo_request(identity, sequence):
-    """RFC 792; the checksum is RFC 1071's."""
+
+def payload(made, came):
+    """What a raw socket got, without the header that there is in IPv4 (raw(7), ipv6(7))."""
+    return came[(came[0] & 15) * 4:] if made.family == socket.AF_INET else came
+
+
+def echo_request(identity, sequence, version=4):
+    """RFC 792; the checksum is RFC 1071's. That of RFC 4443 is the kernel's."""
+    if version == 6:
+        return struct.pack("!BBHHH", 128, 0, 0, identity, sequence)
     total = 0x0800 + identity + sequence
     total = (total & 0xffff) + (total >> 16)
     total = (total & 0xffff) + (total >> 16)

@@ -5,9 +5,10 @@ import json
 import re
 import socket
 
+from truth_cases import means
+
 #: The first port that a system gives to a client (IANA, dynamic ports).
 CLIENT_PORT = 49152
-NUMBERS = {"TCP": 6, "UDP": 17, "SCTP": 132, "ICMP": 1}
 
 
 class Control:
@@ -51,12 +52,14 @@ class Control:
 
 def flow(in_port, source, target, kind, port, macs, ttl=64, tunnel=""):
     """A packet in the words of ovs-ofctl(8)."""
-    words = f"in_port={in_port},dl_src={macs[0]},dl_dst={macs[1]},nw_src={source},nw_dst={target},nw_ttl={ttl}{tunnel}"
-    if kind == "ICMP":
-        return f"icmp,{words},icmp_type=8,icmp_code=0"
-    name = kind.lower()
-    flags = ",tcp_flags=syn" if kind == "TCP" else ""
-    return f"{name},{words},{name}_src={CLIENT_PORT},{name}_dst={port}{flags}".replace("sctp_", "tp_")
+    (protocol, version), name = means(kind), kind.lower()
+    ip = "nw" if version == 4 else "ipv6"
+    words = f"in_port={in_port},dl_src={macs[0]},dl_dst={macs[1]},{ip}_src={source},{ip}_dst={target},nw_ttl={ttl}{tunnel}"
+    if protocol == "ICMP":
+        return f"{name},{words}," + ("icmp_type=8,icmp_code=0" if version == 4 else "icmpv6_type=128,icmpv6_code=0")
+    flags = ",tcp_flags=syn" if protocol == "TCP" else ""
+    ports = f"{protocol.lower()}_src={CLIENT_PORT},{protocol.lower()}_dst={port}"
+    return f"{name},{words},{ports}{flags}"
 
 
 def outputs(text):
@@ -76,6 +79,6 @@ def rewritten(before, macs, ttl):
     for found in re.findall(r"set\(eth\(([^)]*)\)\)", before):
         source = next(iter(re.findall(r"src=([0-9a-f:]+)", found)), source)
         target = next(iter(re.findall(r"dst=([0-9a-f:]+)", found)), target)
-    for found in re.findall(r"set\(ipv4\([^)]*?ttl=(\d+)", before):
+    for found in re.findall(r"set\(ipv(?:4\([^)]*?ttl|6\([^)]*?hlimit)=(\d+)", before):
         ttl = int(found)
     return (source, target), ttl

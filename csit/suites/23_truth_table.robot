@@ -1,7 +1,7 @@
 *** Settings ***
 Documentation       The truth table of isolation policies: nine pods of three namespaces on three nodes, policies drawn so that every
-...                 two of direction, target, peer, port, stack and step meet, and after each change all 72 pairs of pods with five
-...                 kinds of packets. What policies mean, what desired flows do, what ofproto/trace says on the switches, and what real
+...                 two of direction, target, peer, port, stack and step meet, and after each change all 72 pairs of pods with ten
+...                 kinds of packets: TCP, UDP, SCTP and ICMP, by IPv4 and IPv6. What policies mean, what desired flows do, what ofproto/trace says on the switches, and what real
 ...                 packets do must be the same. The rest is drawn at random: robot -v SEED:7 -v RANDOM:100000 takes no end.
 Resource            ../resources/coeus.resource
 Library             ByHand

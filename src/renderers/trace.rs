@@ -40,6 +40,8 @@ pub struct TraceQuery {
     pub protocol: Protocol,
     /// Destination port of TCP, UDP and SCTP.
     pub port: u16,
+    /// By IPv6, even where both ends have IPv4 addresses, which otherwise come first.
+    pub by_v6: bool,
 }
 
 /// A packet as it enters the first switch.
@@ -208,7 +210,7 @@ fn addresses(
     let wanted = |address: &IpAddr| match query.protocol {
         Protocol::Arp => address.is_ipv4(),
         Protocol::Nd => address.is_ipv6(),
-        _ => true,
+        _ => address.is_ipv6() || !query.by_v6,
     };
     let mine: Vec<IpAddr> = source.addresses.iter().map(|address| address.ip).filter(wanted).collect();
     let theirs: Vec<IpAddr> = match (target.address, target.interface) {
@@ -216,11 +218,12 @@ fn addresses(
         (None, Some(interface)) => interface.addresses.iter().map(|address| address.ip).collect(),
         (None, None) => Vec::new(),
     };
+    let lacks = if query.by_v6 { "it has no IPv6 address" } else { "it has no address" };
     if mine.is_empty() {
-        return Err(TraceError::NotReady(query.from.clone(), "it has no address".into()));
+        return Err(TraceError::NotReady(query.from.clone(), lacks.into()));
     }
     if theirs.is_empty() {
-        return Err(TraceError::NotReady(query.to.clone(), "it has no address".into()));
+        return Err(TraceError::NotReady(query.to.clone(), lacks.into()));
     }
     let pair = mine.iter().find_map(|mine| {
         theirs.iter().find(|their| their.is_ipv4() == mine.is_ipv4()).map(|their| (*mine, *their))

@@ -74,32 +74,36 @@ fn queries(asked: &Asked) -> Result<(Vec<String>, Vec<TraceQuery>), Problems> {
     let mut queries = Vec::new();
     for one in &from {
         for other in to.iter().filter(|other| *other != one) {
-            queries.extend(read.iter().map(|(protocol, port)| TraceQuery {
+            queries.extend(read.iter().map(|(protocol, port, by_v6)| TraceQuery {
                 from: one.clone(),
                 to: other.clone(),
                 protocol: *protocol,
                 port: *port,
+                by_v6: *by_v6,
             }));
         }
     }
     Ok((probes, queries))
 }
 
-/// `tcp/80`, or `icmp`. The model sees to the protocol's name.
-fn probe(text: &str) -> Result<(Protocol, u16), Problems> {
-    let Some((protocol, port)) = text.split_once('/') else { return Ok((Protocol::Icmp, 0)) };
+/// `tcp/80`, or `icmp`, and whether it is by IPv6, as `tcp6/80` is. The model sees to the protocol's name.
+fn probe(text: &str) -> Result<(Protocol, u16, bool), Problems> {
+    let Some((protocol, port)) = text.split_once('/') else {
+        return Ok((Protocol::Icmp, 0, text.ends_with('6')));
+    };
     let port = port.parse().map_err(|_| {
         Problem::new(
             "invalid-value",
             format!("probe {text}: there is no port {port}; choose one up to 65535"),
         )
     })?;
-    let protocol = match protocol {
+    let (name, by_v6) = protocol.strip_suffix('6').map_or((protocol, false), |name| (name, true));
+    let protocol = match name {
         "tcp" => Protocol::Tcp,
         "udp" => Protocol::Udp,
         _ => Protocol::Sctp,
     };
-    Ok((protocol, port))
+    Ok((protocol, port, by_v6))
 }
 
 /// What became of one packet.

@@ -71,6 +71,7 @@ fn query(asked: &Asked) -> Result<TraceQuery, Problems> {
         to,
         protocol,
         port: asked.number("port").and_then(|port| u16::try_from(port).ok()).unwrap_or(80),
+        by_v6: false,
     })
 }
 
