@@ -12,6 +12,7 @@ from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
 import carry
+import sctp
 from lab import wait_until
 
 #: What is tried between any two pods. ICMP has no port.
@@ -180,10 +181,13 @@ class Policies:
         source, target = self.coeus.pods[one], self.coeus.pods[other]
         if kind == "ICMP":
             return source.ping(target.address, count=1, wait=QUIET) > 0
-        stream = socket.SOCK_STREAM if kind == "TCP" else socket.SOCK_DGRAM
-        with carry.endpoint(source.namespace, source.address, stream, QUIET) as sender:
+        if kind == "SCTP":
+            return sctp.reaches(source.namespace, source.address, target.address, port, QUIET)
+        version = 6 if kind.endswith("6") else 4
+        stream = socket.SOCK_STREAM if kind.startswith("TCP") else socket.SOCK_DGRAM
+        with carry.endpoint(source.namespace, source.addresses[version], stream, QUIET) as sender:
             try:
-                sender.connect((target.address, port))
+                sender.connect((target.addresses[version], port))
                 sender.send(b"?")
                 return bool(sender.recv(1))
             except OSError:
@@ -191,7 +195,7 @@ class Policies:
 
     @keyword
     def connection_should(self, verb, one, other, port=80, kind="TCP"):
-        """`pass` or `fail`, at last."""
+        """`pass` or `fail`, at last. A kind with a 6 is by IPv6."""
         wanted = verb == "pass"
         wait_until(f"{kind}/{port} from {one} to {other} {verb}es", lambda: self.passes(one, other, kind, int(port)) == wanted, 20)
 
@@ -288,14 +292,20 @@ class Server:
 
     def __init__(self, pod):
         self.sockets, self.running = [], True
-        for kind, port in PROBES:
+        self.associations = sctp.Answers(pod.namespace, pod.address)
+        for kind, port, address in [(*probe, address) for probe in PROBES for address in pod.addresses.values()]:
             if kind == "ICMP":
                 continue
             stream = kind == "TCP"
             make = socket.SOCK_STREAM if stream else socket.SOCK_DGRAM
-            made = carry.inside(pod.namespace, lambda make=make: socket.socket(socket.AF_INET, make))
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            made = carry.inside(pod.namespace, lambda make=make, family=family: socket.socket(family, make))
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            made.bind((pod.address, port))
+            if family == socket.AF_INET6:
+                # An address that is new cannot be named yet, but waited for.
+                wait_until(f"{address} can be named", lambda made=made, address=address, port=port: named(made, address, port), 10)
+            else:
+                made.bind((address, port))
             if stream:
                 made.listen(128)
             self.sockets.append(made)
@@ -323,10 +333,17 @@ class Server:
 
     def stop(self):
         self.running = False
+        self.associations.stop()
         for made in self.sockets:
             with contextlib.suppress(OSError):
                 made.shutdown(socket.SHUT_RDWR)
             made.close()
+
+
+def named(made, address, port):
+    with contextlib.suppress(OSError):
+        made.bind((address, port))
+        return True
 
 
 def selects(selector, labels):
@@ -365,13 +382,13 @@ def access_list(name, rules):
     for number, rule in enumerate(rules):
         rule, _, peer = rule.partition(" from ")
         direction, kind, ports = [*rule.split(), "", ""][:3]
-        matches = {"protocol": {"tcp": 6, "udp": 17, "icmp": 1}[kind]} if kind else {}
+        matches = {"protocol": {"tcp": 6, "udp": 17, "sctp": 132, "icmp": 1}[kind]} if kind else {}
         if ports:
             first, _, last = ports.partition("-")
             matches["destination-port-range"] = {"lower-port": int(first), "upper-port": int(last or first)}
         ace = {"rule-name": f"rule {number}", "actions": {"permit": [None]}, "aclservice:direction": f"aclservice:direction-{direction}"}
         if "/" in peer:
-            matches["source-ipv4-network" if direction == "ingress" else "destination-ipv4-network"] = peer
+            matches[f"{'source' if direction == 'ingress' else 'destination'}-ipv{6 if ':' in peer else 4}-network"] = peer
         elif peer:
             ace["aclservice:remote-group-id"] = peer
         aces.append({**ace, "matches": matches})

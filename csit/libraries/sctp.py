@@ -1,6 +1,13 @@
 """The packets that begin an SCTP association (RFC 9260), by hand: a kernel may have no SCTP, and what switches do with them is the same."""
 
+import contextlib
+import random
+import socket
 import struct
+import threading
+import time
+
+import carry
 
 INIT, INIT_ACK = 1, 2
 
@@ -27,6 +34,54 @@ def answer(came):
 def answered(came):
     """The tag of the INIT that this answers, or nothing."""
     return int.from_bytes(came[4:8], "big") if len(came) >= 32 and came[12] == INIT_ACK else None
+
+
+def reaches(namespace, source, target, port, patience):
+    """Whether an INIT is answered in so many seconds. IPv4."""
+    tag = random.randrange(1, 1 << 32)
+    with carry.inside(namespace, raw) as made:
+        made.bind((source, 0))
+        made.sendto(init(random.randrange(20000, 60000), port, tag), (target, 0))
+        end = time.monotonic() + patience
+        while (left := end - time.monotonic()) > 0:
+            made.settimeout(left)
+            with contextlib.suppress(TimeoutError):
+                if answered(payload(made.recv(256))) == tag:
+                    return True
+    return False
+
+
+class Answers(threading.Thread):
+    """Answers INITs to an address of a namespace, at any port. IPv4."""
+
+    def __init__(self, namespace, address):
+        super().__init__(daemon=True)
+        self.made = carry.inside(namespace, raw)
+        self.made.bind((address, 0))
+        self.made.settimeout(0.2)
+        self.running = True
+        self.start()
+
+    def run(self):
+        while self.running:
+            with contextlib.suppress(OSError):
+                came, (sender, _) = self.made.recvfrom(256)
+                if said := answer(payload(came)):
+                    self.made.sendto(said, (sender, 0))
+        self.made.close()
+
+    def stop(self):
+        self.running = False
+        self.join()
+
+
+def raw():
+    return socket.socket(socket.AF_INET, socket.SOCK_RAW, 132)
+
+
+def payload(came):
+    """A raw socket of IPv4 gets the header as well (raw(7))."""
+    return came[(came[0] & 15) * 4:]
 
 
 def crc32c(data):

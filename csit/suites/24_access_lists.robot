@@ -1,6 +1,6 @@
 *** Settings ***
 Documentation       Access lists by hand, as netvirt's users write them (ietf-access-control-list, bound by security-groups of aclservice):
-...                 stateful, with remote groups, beside isolation policies, on pods of two nodes.
+...                 stateful, with remote groups, beside isolation policies, on pods of two nodes, by IPv4 and IPv6, SCTP too.
 Resource            ../resources/coeus.resource
 Library             ByHand
 Library             Policies
@@ -47,6 +47,19 @@ A Rule Is Of A Network, Of ICMP, Of A Range
     Connection Should    fail    blue:p2    blue:p1    80
     Connection Should    fail    blue:p3    blue:p1    8080
 
+SCTP And IPv6 Have Rules As Well
+    Put Access List    ${WEB}    ingress sctp 9090 from 10.11.2.0/24    ingress tcp 80 from fd00:2::/64    egress
+    Connection Should    pass    blue:p3    blue:p1    9090    SCTP
+    Connection Should    fail    blue:p3    blue:p1    9091    SCTP
+    Connection Should    fail    blue:p2    blue:p1    9090    SCTP
+    Connection Should    pass    blue:p3    blue:p1    80    TCP6
+    Connection Should    fail    blue:p3    blue:p1    8080    TCP6
+    Connection Should    fail    blue:p3    blue:p1    53    UDP6
+    Connection Should    fail    blue:p2    blue:p1    80    TCP6
+    Connection Should    fail    blue:p3    blue:p1    80
+    Put Access List    ${WEB}    ingress icmp from 10.11.2.0/24    ingress tcp 8000-9000 from 10.11.1.20/32    egress
+    Connection Should    fail    blue:p3    blue:p1    9090    SCTP
+
 Lists And Policies Are A Union
     ${spec}=    Evaluate    {"ingress": [{"ports": [{"port": 80}]}]}
     Put Policy    web    ${spec}
@@ -82,11 +95,19 @@ Start Three Pods
     Start Lab And Session    2
     Announce Node    1    10.11.1.0/24
     Announce Node    2    10.11.2.0/24
-    Create And Plug Pod    p1    blue    1    10.11.1.10    10.11.1.1
-    Create And Plug Pod    p2    blue    1    10.11.1.20    10.11.1.1
-    Create And Plug Pod    p3    blue    2    10.11.2.10    10.11.2.1
+    Create Pod Of Both Versions    p1    1    10.11.1.10    fd00:1::10
+    Create Pod Of Both Versions    p2    1    10.11.1.20    fd00:1::20
+    Create Pod Of Both Versions    p3    2    10.11.2.10    fd00:2::10
     All Pods Should Reach All    blue
     Serve In Pods
+
+Create Pod Of Both Versions
+    [Arguments]    ${name}    ${node}    ${v4}    ${v6}
+    ${body}=    Dual Pod Body    ${name}    blue    ${node}    ${v4}    ${v6}
+    ${uid}=    Pod Uid    blue:${name}
+    PUT On Session    coeus    ${CONFIG}/pod:coe/pods/${uid}    json=${body}    expected_status=201
+    Plug Pod    ${name}    blue    ${node}    ${v4}/24    10.11.${node}.1
+    Add Address    blue:${name}    ${v6}/64    fe80::1
 
 Stop Everything
     Stop Servers
