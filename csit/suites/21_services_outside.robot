@@ -85,7 +85,8 @@ Much Goes Through
     END
 
 A Client Keeps Its Endpoint, If That Is Wanted
-    Put Web    coeus-service:session-affinity=ClientIP
+    # What was asked just before is learned, too, as the datapath goes through what it caches.
+    Put Web    coeus-service:session-affinity=ClientIP    coeus-service:session-affinity-timeout=20
     Host Should Be Answered Again    host    ${ADDRESS}    80
     # What a switch has learned holds once its datapath has taken it up.
     Wait Until Keyword Succeeds    10 s    500 ms    One Endpoint Should Answer Host    host    ${ADDRESS}    80
@@ -94,7 +95,7 @@ A Client Keeps Its Endpoint, If That Is Wanted
 
 And At Node Ports
     [Documentation]    Hosts and pods alike, of any protocol and at each node of its own; under local policy it is an endpoint of the node.
-    Put Web    coeus-service:session-affinity=ClientIP    coeus-service:session-affinity-timeout=60
+    Put Web    coeus-service:session-affinity=ClientIP    coeus-service:session-affinity-timeout=30
     Host Should Be Answered Again    beyond    ${NODE 1}    30080
     FOR    ${protocol}    ${port}    IN    TCP    30080    UDP    30053
         Wait Until Keyword Succeeds    10 s    500 ms    One Endpoint Should Answer Host    beyond    ${NODE 1}    ${port}    ${protocol}
@@ -111,7 +112,7 @@ And At Node Ports
     Wait Until Keyword Succeeds    10 s    500 ms    Host Should Be Answered    beyond    ${NODE 1}    30080    among=${own}
     Put Endpoints    ${WEB}    web    blue    ${BOTH}    http:TCP:8080    dns:UDP:5353    who:TCP:7000    expected=200
     Host Should Be Answered    beyond    ${NODE 1}    30080    among=${own}
-    Put Web    coeus-service:session-affinity=ClientIP    coeus-service:session-affinity-timeout=60
+    Put Web    coeus-service:session-affinity=ClientIP    coeus-service:session-affinity-timeout=30
     ...    coeus-service:external-traffic-policy=Local
     ${own}=    Create List    blue:w1
     Wait Until Keyword Succeeds    10 s    500 ms    Host Should Be Answered    beyond    ${NODE 1}    30080    among=${own}
@@ -122,7 +123,7 @@ And At Node Ports
 
 Who Has Been Silent For So Long Is Forgotten At Node Ports
     [Documentation]    Another timeout counts from the next connection on.
-    FOR    ${timeout}    IN    600    3
+    FOR    ${timeout}    IN    20    3
         Put Web    coeus-service:session-affinity=ClientIP    coeus-service:session-affinity-timeout=${timeout}
         Wait Until Keyword Succeeds    10 s    500 ms    Client Should Be Learned    beyond    30090    ${timeout}
     END

@@ -193,10 +193,11 @@ pub fn learn_endpoint<O>(
             target: LearnTarget::Load(whole(Field::Reg9)),
         },
     ];
-    // Learned anew with each connection, so the hard timeout is that of the last one.
+    // Learned anew with each connection, so the hard timeout is that of the last one. Open vSwitch leaves a learned flow its timeout,
+    // so one of another timeout is another flow: the shorter comes first, since the longer may name an endpoint that is gone.
     Action::Learn(Box::new(Learn {
         hard_timeout: seconds,
-        priority: 1,
+        priority: u16::MAX - seconds.saturating_sub(1),
         table: table.id(),
         specs,
         ..Learn::default()
