@@ -137,8 +137,6 @@ impl Model {
             self.external.vpns.insert(id.clone(), VpnId(vpn));
         }
         self.touch_external(id, work);
-        work.dirty_exposed.extend(self.exposed().map(|service| service.uid.clone()));
-        self.external.exposed_at.keys().for_each(|address| self.mark_balanced(*address, work));
     }
 
     /// A network looks different: so may all that is in it, or might be.
@@ -148,6 +146,8 @@ impl Model {
         self.touch_neighbours(id, work);
         let spans = self.external.spans.keys().filter(|(network, _)| network == id);
         work.touched.external.extend(spans.cloned());
+        work.dirty_exposed.extend(self.exposed().map(|service| service.uid.clone()));
+        self.external.exposed_at.keys().for_each(|address| self.mark_balanced(*address, work));
     }
 
     fn touch_neighbours(&self, id: &Text, work: &mut Work) {
