@@ -11,6 +11,9 @@ use super::{
 };
 use crate::schema::{DataPath, Entries, Fields, Node, NodeRef, diff_entry, tree};
 
+/// How ids changed, and all that was done unless the engine panicked.
+type Carried = (Vec<IdChange>, Option<Done>);
+
 impl Core {
     /// The only edit of a transaction and the list entry at or above it, if it can be carried out in place: the list is there, so
     /// nothing but this entry will differ.
@@ -74,8 +77,8 @@ impl Core {
         there.is_some_and(|there| edit.node.as_ref() == Some(&there.to_node()))
     }
 
-    /// Edits the present state. Returns whether nothing was there, and what was done: how ids changed, and all of it unless the engine
-    /// panicked. Whoever gets an error, or nothing that was done, has to take it back.
+    /// Edits the present state. Returns whether nothing was there, and what was done. Whoever gets an error, or nothing that was
+    /// done, has to take it back.
     fn carry_out(
         &mut self,
         grants: Option<&crate::access::Grants>,
@@ -83,7 +86,7 @@ impl Core {
         entry: &DataPath,
         now: SystemTime,
         decided: Decided<'_>,
-    ) -> Result<(bool, Option<(Vec<IdChange>, Option<Done>)>), DatastoreError> {
+    ) -> Result<(bool, Option<Carried>), DatastoreError> {
         let revision = Revision(self.snapshot.revision.0 + 1);
         let schema = self.snapshot.schema;
         let rules = Core::access_rules(&self.snapshot);
