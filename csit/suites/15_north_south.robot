@@ -80,6 +80,25 @@ A Next Hop That Does Not Answer Carries Nothing Until It Does
     ${answers}=    Who Answers    c2    10.88.0.1
     Should Be Equal    ${answers}    ${ANSWERS}
 
+Next Hops Of IPv6 Are Asked As Well
+    [Documentation]    c3 has not got its address yet, and so does not answer; c1 does.
+    FOR    ${name}    ${address}    IN    c1    fd50::11    c3    fd50::13
+        ${body}=    Evaluate    {"odl-l3vpn:adjacency": [{"ip_address": "${address}/128", "adjacency_type": "primary-adjacency"}]}
+        ${key}=    Evaluate    "${address}/128".replace(":", "%3A").replace("/", "%2F")
+        PUT On Session    coeus    ${CONFIG}/l3vpn:vpn-interfaces/vpn-interface/${name}/adjacency/${key}    json=${body}    expected_status=201
+    END
+    Add Address    c1    fd50::11/64    fe80::1
+    ${body}=    Route Body    fd88::/64    fd50::11    fd50::13
+    PUT On Session    coeus    ${ADJACENCY}/fd88%3A%3A%2F64    json=${body}    expected_status=201
+    Resource Should Come To Say    ${NEXT HOPS}    "silent"    fd50::11    fd50::13
+    ${answer}=    GET On Session    coeus    ${NEXT HOPS}    expected_status=200
+    ${silent}=    Evaluate    [hop["address"] for hop in $answer.json()["coeus-next-hop:next-hops"]["next-hop"] if hop["state"] == "silent"]
+    Should Be Equal    ${silent}    ${{["fd50::13"]}}
+    Add Address    c3    fd50::13/64    fe80::1
+    Wait Until Keyword Succeeds    30 s    200 ms    Resource Should Not Say    ${NEXT HOPS}    "silent"
+    DELETE On Session    coeus    ${ADJACENCY}/fd88%3A%3A%2F64    expected_status=200
+    Resource Should Not Say    ${NEXT HOPS}    fd50::
+
 A Next Hop That Goes Disturbs No Other
     DELETE On Session    coeus    ${CONFIG}/l3vpn:vpn-interfaces/vpn-interface/c4    expected_status=200
     Wait For Switches

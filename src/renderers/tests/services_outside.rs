@@ -4,6 +4,7 @@ use openflow_rs::Field;
 
 use super::super::testing::*;
 use super::assert_golden_of;
+use super::ovs::Ovs;
 use crate::datastore::Store::{Config, Operational};
 use crate::model::{Row, Service};
 use crate::net::Dpid;
@@ -73,6 +74,22 @@ fn sessions_outside() {
     let mut world = world();
     world.put([changed(web(), |row| row.affinity = Some(60))]);
     assert_golden_of(&["service"], "affinity-outside", &world, &[1]);
+}
+
+/// By both IP versions, and Open vSwitch takes it.
+#[test]
+fn sessions_at_node_ports() {
+    let row = service("web", "blue", &["fd96::10", "10.96.0.10"], &["http:TCP:80:8080:30080"]);
+    let world = two_pods()
+        .of_both_versions()
+        .with([node_port(1, 7), changed(row, |row| row.affinity = Some(60))])
+        .with([endpoints("web", "blue", &["10.11.1.10", "fd00:1::10"], &["http:TCP:8080"])]);
+    let text = golden::print(&world.tables(1, "service"));
+    for part in ["NXM_OF_IP_SRC[],NXM_NX_REG7[3]=0x1", "NXM_NX_IPV6_SRC[],NXM_NX_REG7[3]=0x1"] {
+        assert_eq!(text.matches(part).count(), 1, "{part}: {text}");
+    }
+    let Some(ovs) = Ovs::start() else { return };
+    ovs.bridge("br1", &world.tables(1, ""));
 }
 
 /// With local policy who asks from outside keeps an endpoint of the switch only, were he with another one before.
