@@ -5,6 +5,7 @@ use super::assert_golden_of;
 use super::ovs::Ovs;
 use crate::datastore::Store::Operational;
 use crate::model::{ExternalNetwork, Row, floating_mac};
+use crate::pipeline::golden;
 
 const NET: &str = "0fbad80d-b0b4-4580-8d14-11fcaced2ac6";
 const GATEWAY: &str = "02:c0:e5:01:86:a0";
@@ -103,6 +104,8 @@ fn pods_of_a_node_share_an_address_of_ipv6() {
         "in_port=10,tcp,dl_src=0a:00:00:01:00:0a,dl_dst={GATEWAY},nw_src=10.11.1.10,nw_dst=198.51.100.2,nw_ttl=64,tp_src=1,tp_dst=80"
     );
     ovs.trace("br1", &of_v4).is_dropped();
+    let nat = golden::print(&world.tables(1, "nat"));
+    assert!(nat.contains("ipv6_src=fd00:1::10") && !nat.contains("nw_src=10.11.1.10"), "{nat}");
     assert!(world.tables(2, "") == before[1], "a node without an entry");
     world.put([shared(&[(1, "203.0.113.15")], &[(1, "2001:db8:113::15")])]);
     ovs.bridge("br2", &world.tables(1, ""));
