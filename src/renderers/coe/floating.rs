@@ -1,6 +1,8 @@
 //! `floating-ip-info` of services: an entry a service, an address a pod.
 
-use super::super::nodes::{InnerList, ListAt};
+use std::collections::BTreeMap;
+
+use super::super::nodes::{Build, InnerList, ListAt};
 use super::super::{Key, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Mapping, Model, Touched};
@@ -40,13 +42,20 @@ impl ServiceAddresses {
         if let Some(network) = &row.network {
             out.node(Store::Config, path.child(self.network), Node::Leaf(Value::Text(network.clone())));
         }
-        for Mapping { external, port, internal } in &row.mappings {
+        // A pod with addresses of both versions has one port and two mappings.
+        let mut ports: BTreeMap<&Text, Vec<&Mapping>> = BTreeMap::new();
+        for mapping in &row.mappings {
+            ports.entry(&mapping.port).or_default().push(mapping);
+        }
+        for (port, mappings) in ports {
             let (path, build) =
                 self.ports.entry(self.router.inner(router.clone()), [Value::Text(port.clone())]);
-            let mapping = self.mappings.only([Value::text(internal.to_string())], |entry| {
-                entry.leaf(self.external_ip, Value::text(external.to_string()))
-            });
-            out.node(Store::Config, path, build.child(mapping).node());
+            let mappings =
+                self.mappings.each(mappings.into_iter().map(|Mapping { external, internal, .. }| {
+                    let rest = |entry: Build| entry.leaf(self.external_ip, Value::text(external.to_string()));
+                    ([Value::text(internal.to_string())], rest)
+                }));
+            out.node(Store::Config, path, build.child(mappings).node());
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::super::testing::*;
 use super::assert_golden_of;
 use super::ovs::Ovs;
-use crate::datastore::Store::Operational;
+use crate::datastore::Store::{Config, Operational};
 use crate::model::{ExternalNetwork, Row, floating_mac};
 use crate::pipeline::golden;
 
@@ -172,6 +172,16 @@ fn a_floating_address_of_ipv6_leads_in_and_out_at_its_node_alone() {
 }
 
 /// The MAC address of an address of IPv6 has its last four octets.
+#[test]
+fn a_pod_behind_a_service_has_an_address_outside_of_each_version() {
+    let world = world().with([exposed("web", "blue", &["203.0.113.7", "2001:db8:113::7"], &["p1"])]);
+    let info = world.read(Config, "odl-nat:floating-ip-info/router-ports=web");
+    for (internal, external) in [("10.11.1.10", "203.0.113.7"), ("fd00:1::10", "2001:db8:113::7")] {
+        let mapping = format!(r#"{{"internal-ip":"{internal}","external-ip":"{external}"}}"#);
+        assert!(info.contains(&mapping), "{info}");
+    }
+}
+
 #[test]
 fn an_address_has_its_mac_address_wherever_it_is() {
     let mac = |address: &str| floating_mac(address.parse().unwrap()).to_string();
