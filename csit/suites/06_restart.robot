@@ -56,6 +56,7 @@ When And Why A Switch Was Lost Is Known After A Restart
     Stop Controller
     Start Controller
     Open Session
+    Wait Until Keyword Succeeds    30 s    200 ms    Switch Should Be Lost    2    ${EMPTY}
     ${after}=    Switch Leaf    2    openflow-session
     Should Be Equal    ${before}[last-seen]    ${after}[last-seen]
     Should Be Equal    ${before}[last-loss]    ${after}[last-loss]
