@@ -110,6 +110,9 @@ And At Node Ports
     Put Endpoints    ${WEB}    web    blue    ${SECOND}    http:TCP:8080    dns:UDP:5353    who:TCP:7000    expected=200
     ${own}=    Create List    blue:w2
     Wait Until Keyword Succeeds    10 s    500 ms    Host Should Be Answered    beyond    ${NODE 1}    30080    among=${own}
+    # Open vSwitch learns once more what a cached flow had learned, when it counts its last packets: that was the other one.
+    Wait For Switches
+    Host Should Be Answered    beyond    ${NODE 1}    30080    among=${own}
     Put Endpoints    ${WEB}    web    blue    ${BOTH}    http:TCP:8080    dns:UDP:5353    who:TCP:7000    expected=200
     Host Should Be Answered    beyond    ${NODE 1}    30080    among=${own}
     Put Web    coeus-service:session-affinity=ClientIP    coeus-service:session-affinity-timeout=30
