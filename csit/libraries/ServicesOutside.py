@@ -51,10 +51,10 @@ class ServicesOutside:
 
     # -- clients
 
-    def ask(self, host, address, port, protocol):
+    def ask(self, host, address, port, protocol, wait=WAIT):
         kind = socket.SOCK_DGRAM if protocol == "UDP" else socket.SOCK_STREAM
         with carry.inside(self.namespace(host), lambda: socket.socket(socket.AF_INET, kind)) as client:
-            client.settimeout(WAIT)
+            client.settimeout(wait)
             client.connect((address, int(port)))
             if protocol == "UDP":
                 client.send(b"who?")
@@ -86,12 +86,12 @@ class ServicesOutside:
 
     @keyword
     def host_should_be_answered_again(self, host, address, port, seconds=15):
-        """For how long nobody answered, in seconds."""
+        """For how long nobody answered, in seconds. Each try is short: the endpoint that is chosen may be one that is away."""
         start = time.monotonic()
 
         def answered():
             try:
-                return self.ask(host, address, port, "TCP")
+                return self.ask(host, address, port, "TCP", wait=0.4)
             except OSError:
                 return ""
 

@@ -486,6 +486,11 @@ impl Writer {
                     };
                     let outcome =
                         guarded(core, now, |core| core.apply_unsettled(&transaction, now, &mut decided));
+                    if let (Some(_), Err(error)) = (length, &outcome) {
+                        // Going on would give the revision to another transaction. A restart carries out what the journal has.
+                        tracing::error!(%error, "what was decided could not be carried out; the program ends");
+                        std::process::abort();
+                    }
                     if let Ok(committed) = &outcome
                         && committed.changed
                     {

@@ -58,6 +58,21 @@ struct Announcement {
     since: Instant,
 }
 
+impl Announcement {
+    /// Whether the address may be announced from this switch: it has to have its flows, and the one before must have them no more. One
+    /// that is lost cannot be told so, and is not waited for.
+    fn is_due(
+        &self,
+        now: Instant,
+        at: Dpid,
+        lost: impl Fn(Dpid) -> bool,
+        pending: impl Fn(Dpid) -> bool,
+    ) -> bool {
+        let waits = pending(at) || self.moved.from.is_some_and(|from| !lost(from) && pending(from));
+        self.next <= now && (!waits || self.since + PATIENCE <= now)
+    }
+}
+
 struct Neighbours {
     neighbours: SchemaId,
     neighbour: SchemaId,
@@ -209,9 +224,8 @@ impl Neighbours {
         let mut later = Vec::new();
         for mut due in std::mem::take(&mut self.announcements) {
             let Some(at) = self.world.placed.get(&due.moved.address) else { continue };
-            let waits = [Some(at.dpid), due.moved.from].into_iter().flatten();
-            let waits = waits.filter(|dpid| self.programmers.pending(*dpid)).count() > 0;
-            if due.next > now || waits && due.since + PATIENCE > now {
+            let (lost, pending) = (|dpid| self.lost.has(dpid), |dpid| self.programmers.pending(dpid));
+            if !due.is_due(now, at.dpid, lost, pending) {
                 later.push(due);
                 continue;
             }
@@ -254,5 +268,28 @@ impl Neighbours {
         if let Err(error) = self.datastore.commit(Transaction::new("neighbours", edits)).await {
             warn!(%error, "neighbours on external networks could not be written down");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_lost_is_not_waited_for() {
+        let (old, new, start) = (Dpid(1), Dpid(2), Instant::now());
+        let moved = Moved { address: IpAddr::from([203, 0, 113, 7]), from: Some(old) };
+        let due = Announcement { moved, left: ANNOUNCEMENTS, next: start, since: start };
+        let (nobody, both) = (|_| false, |_| true);
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        let is = |dpid: Dpid| move |other: Dpid| dpid == other;
+        assert!(due.is_due(start, new, nobody, nobody));
+        assert!(!due.is_due(start, new, nobody, is(old)), "the old one still has it");
+        assert!(due.is_due(start, new, is(old), is(old)), "nobody can tell it");
+        assert!(!due.is_due(start, new, is(old), is(new)), "the new one has it not yet");
+        assert!(!due.is_due(at(4), new, nobody, both));
+        assert!(due.is_due(at(5), new, nobody, both), "that is long enough");
+        let later = Announcement { next: at(1), ..due };
+        assert!(!later.is_due(start, new, nobody, nobody));
     }
 }

@@ -46,6 +46,11 @@ impl Lost {
         }
         changes
     }
+
+    /// Whether a switch is written down as lost.
+    pub fn has(&self, dpid: Dpid) -> bool {
+        self.written.contains(&dpid)
+    }
 }
 
 #[cfg(test)]
@@ -65,7 +70,9 @@ mod tests {
         assert_eq!(lost.look(19_500, &known, &both, |_| true), []);
         assert_eq!(lost.look(30_000, &known, &second, |_| true), []);
         assert_eq!(lost.look(32_999, &known, &second, |_| true), []);
+        assert!(!lost.has(one));
         assert_eq!(lost.look(33_000, &known, &second, |_| true), [(one, true)]);
+        assert!(lost.has(one) && !lost.has(two));
         assert_eq!(lost.look(33_250, &known, &second, |_| true), []);
         assert_eq!(lost.look(34_000, &known, &both, |_| false), []);
         assert_eq!(lost.look(34_250, &known, &both, |_| true), [(one, false)]);
