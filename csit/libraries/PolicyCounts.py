@@ -9,7 +9,7 @@ from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
 import carry
-from lab import wait_until
+from lab import LabError, wait_until
 
 COUNTERS = "/rests/data/coeus-policy:counters"
 DROP_LOG = "/rests/data/coeus-policy:drop-log"
@@ -17,6 +17,22 @@ DROP_LOG = "/rests/data/coeus-policy:drop-log"
 HEADERS = 14 + 20 + 8
 #: Seconds until a number that was read is read anew, and until a switch has heard from its datapath.
 PATIENCE = 30
+
+
+def come_to(what, read, is_right, pause=0.3):
+    """Reads until what was read is right, and returns it; says what was read last when it never is."""
+    last = None
+
+    def come():
+        nonlocal last
+        last = read()
+        return is_right(last)
+
+    try:
+        wait_until(what, come, PATIENCE, pause)
+    except (LabError, LookupError, TypeError, ValueError) as error:
+        raise AssertionError(f"{error}; read was {last}") from None
+    return last
 
 
 @library(scope="SUITE", auto_keywords=False)
@@ -66,18 +82,9 @@ class PolicyCounts:
     @keyword
     def rule_should_count(self, path, packets, octets=None):
         """The rule's number comes to this, and stays there."""
-        seen = []
-
-        def come():
-            seen.append(self.rule(path))
-            return int(seen[-1]["packets"]) == int(packets)
-
-        try:
-            wait_until(f"{packets} packets of {path}", come, PATIENCE, 0.3)
-        except Exception as error:
-            raise AssertionError(f"{error}; it has {seen[-1] if seen else None}") from None
-        if octets is not None and int(seen[-1]["bytes"]) != int(octets):
-            raise AssertionError(f"{octets} bytes are {seen[-1]}")
+        rule = come_to(f"{packets} packets of {path}", lambda: self.rule(path), lambda rule: int(rule["packets"]) == int(packets))
+        if octets is not None and int(rule["bytes"]) != int(octets):
+            raise AssertionError(f"{octets} bytes are {rule}")
 
     @keyword
     def rule_should_not_be_counted(self, path):
@@ -90,19 +97,13 @@ class PolicyCounts:
     @keyword
     def interface_should_have_dropped(self, interface, direction, packets, *policies):
         """The number comes to this, under the policies that select the interface."""
-        seen = []
-
-        def come():
-            seen.append(self.dropped(interface, direction))
-            return int(seen[-1].get("dropped-packets", 0)) == int(packets)
-
-        try:
-            wait_until(f"{packets} packets dropped at {interface}", come, PATIENCE, 0.3)
-        except Exception as error:
-            raise AssertionError(f"{error}; it has {seen[-1] if seen else None}") from None
+        dropped = come_to(
+            f"{packets} packets dropped at {interface}", lambda: self.dropped(interface, direction),
+            lambda dropped: int(dropped.get("dropped-packets", 0)) == int(packets),
+        )
         wanted = sorted(self.coeus.pod_uid("policy " + policy) for policy in policies)
-        if wanted and sorted(seen[-1]["policy"]) != wanted:
-            raise AssertionError(f"{wanted} are not {seen[-1]}")
+        if wanted and sorted(dropped["policy"]) != wanted:
+            raise AssertionError(f"{wanted} are not {dropped}")
 
     @keyword
     def policy_should_have_dropped(self, policy, direction, packets):
@@ -176,16 +177,7 @@ class PolicyCounts:
     @keyword
     def drop_log_should_have(self, count):
         """So many packets since the controller began."""
-        seen = []
-
-        def come():
-            seen.append(self.drop_log())
-            return int(seen[-1].get("logged", 0)) == int(count)
-
-        try:
-            wait_until(f"{count} drops are logged", come, PATIENCE, 0.3)
-        except Exception as error:
-            raise AssertionError(f"{error}; it is {seen[-1:]}") from None
+        come_to(f"{count} drops are logged", self.drop_log, lambda log: int(log.get("logged", 0)) == int(count))
 
     @keyword
     def last_drop_should_be(self, interface, direction, reason, one, other, protocol, port, *policies):
@@ -195,19 +187,12 @@ class PolicyCounts:
             "interface": interface, "direction": direction, "reason": reason, "source": source, "destination": target,
             "protocol": protocol, "policy": [self.coeus.pod_uid("policy " + policy) for policy in policies],
         }
-        seen = []
 
-        def come():
-            packets = self.drop_log().get("packet", [])
-            seen.append(packets[-1] if packets else {})
-            told = seen[-1]
+        def is_right(told):
             ports = (int(port) in (told.get("destination-port"), told.get("source-port"))) if int(port) else True
             return ports and all(told.get(name) == value for name, value in wanted.items())
 
-        try:
-            wait_until(f"the last drop is {wanted}", come, PATIENCE, 0.3)
-        except Exception as error:
-            raise AssertionError(f"{error}; it is {seen[-1] if seen else None}") from None
+        come_to(f"the last drop is {wanted}", lambda: (self.drop_log().get("packet") or [{}])[-1], is_right)
         lines = [line for line in self.coeus.lab.log().splitlines() if "a policy stopped a packet" in line]
         for part in (f"interface={interface}", f"direction={direction}", f"reason={reason}", f"source={source}", f"destination={target}"):
             if not lines or part not in lines[-1]:
@@ -228,18 +213,12 @@ class PolicyCounts:
         time.sleep(4)
         before = read()
         self.datagrams_are_sent(one, other, port, count)
-        seen = []
-
-        def come():
-            seen[:] = [now - was for now, was in zip(read(), before)]
-            return seen[2] >= int(count) and seen[0] + seen[1] == seen[2]
-
-        try:
-            wait_until(f"{count} drops are logged or suppressed", come, PATIENCE, 0.5)
-        except Exception as error:
-            raise AssertionError(f"{error}; logged, suppressed and dropped are {seen}") from None
-        if not 0 < seen[0] <= int(at_most):
-            raise AssertionError(f"{seen} are logged, suppressed and dropped")
+        more = come_to(
+            f"{count} drops are logged or suppressed", lambda: [now - was for now, was in zip(read(), before)],
+            lambda more: more[2] >= int(count) and more[0] + more[1] == more[2], 0.5,
+        )
+        if not 0 < more[0] <= int(at_most):
+            raise AssertionError(f"{more} are logged, suppressed and dropped")
 
     @keyword
     def metrics_should_say(self, pattern):

@@ -178,21 +178,19 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     tasks.push(tokio::spawn(allocator::give_back()));
     tasks.push(tokio::spawn(revisions::actor::run(datastore.clone())));
     tasks.push(tokio::spawn(show_status(programmers.clone(), reported, datastore.clone())));
-    let (dhcp_punts, requests) = mpsc::channel(PUNTS);
-    let (ra_punts, solicitations) = mpsc::channel(PUNTS);
-    let (outside_punts, outside) = mpsc::channel(PUNTS);
-    let (next_hop_punts, next_hops) = mpsc::channel(PUNTS);
-    let (refused_punts, refused) = mpsc::channel(PUNTS);
-    let (stopped_punts, stopped_packets) = mpsc::channel(PUNTS);
-    tasks.push(tokio::spawn(punts::share(
-        all_punts,
-        dhcp_punts,
-        ra_punts,
-        outside_punts,
-        next_hop_punts,
-        refused_punts,
-        stopped_punts,
-    )));
+    let mut consumers = Vec::new();
+    let mut consumer = |kind| {
+        let (packets, punts) = mpsc::channel(PUNTS);
+        consumers.push((kind, packets));
+        punts
+    };
+    let solicitations = consumer(ra::USERDATA);
+    let outside = consumer(neighbours::USERDATA);
+    let next_hops = consumer(neighbours::HOPS_USERDATA);
+    let refused = consumer(refusal::USERDATA);
+    let stopped_packets = consumer(drops::USERDATA);
+    let (rest, requests) = mpsc::channel(PUNTS);
+    tasks.push(tokio::spawn(punts::share(all_punts, consumers, rest)));
     let drop_log = DropLog::new(programmers.clone());
     tasks.push(tokio::spawn(drops::run(stopped_packets, datastore.clone(), drop_log.clone())));
     tasks.push(tokio::spawn(refusal::run(refused, programmers.clone())));

@@ -60,7 +60,7 @@ impl SessionNames {
     fn read(&self, entry: &Fields) -> Option<Sighting> {
         let session = entry.container(self.container)?;
         let text = |fields: &Fields, leaf| fields.text(leaf).map(str::to_owned);
-        let is_up = session.leaf(self.connected) == Some(&Value::Bool(true));
+        let is_up = session.is_true(self.connected);
         let loss = session.container(self.loss).filter(|_| !is_up);
         let loss = loss.and_then(|loss| text(loss, self.loss_time).zip(text(loss, self.loss_reason)));
         Some(Sighting { peer: text(session, self.peer), seen: text(session, self.seen), loss })

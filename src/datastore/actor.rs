@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::candidate::{self, Candidates};
-use super::checkpoint::Checkpointer;
+use super::checkpoint::{self, Checkpointer};
 use super::journal::{Journal, JournalError, Record};
 use super::recovery::{SKIP, kind_of};
 use super::scribe::Scribe;
@@ -133,7 +133,7 @@ pub fn start_with(
     let access = core.access.clone();
     let no_thread =
         |error: std::io::Error| JournalError::Io { path: "thread".into(), reason: error.to_string() };
-    let checkpoints = Checkpointer::start(journal.checkpoints()).map_err(no_thread)?;
+    let checkpoints = checkpoint::start(journal.checkpoints()).map_err(no_thread)?;
     let timings = Timings::default();
     let mut writer = Writer {
         core,
@@ -432,11 +432,11 @@ impl Writer {
             }
             if let Some(stopped) = self.group(group) {
                 inbox.close();
-                let last = self.checkpoints.wait();
+                let last = self.checkpoints.wait().unwrap_or_default();
                 self.checkpointed(last);
                 if self.records > self.history.records_after(Revision(0)) {
                     self.checkpoint();
-                    let last = self.checkpoints.wait();
+                    let last = self.checkpoints.wait().unwrap_or_default();
                     self.checkpointed(last);
                 }
                 let _ = stopped.send(());

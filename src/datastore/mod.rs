@@ -25,6 +25,7 @@ mod snapshot;
 mod tests;
 mod times;
 mod timings;
+mod worker;
 
 pub use self::core::{Committed, Core, Planned, edited};
 pub use actor::Handle;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use openflow_rs::{Field, PacketOut, ports};
+use openflow_rs::{PacketOut, ports};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
@@ -17,7 +17,7 @@ use super::view::View;
 use super::{leases, status, v4, v6};
 use crate::datastore::{DatastoreError, Edit, Handle, Transaction};
 use crate::net::{Dpid, LportTag};
-use crate::pipeline::{EGRESS_DISPATCHER, actions};
+use crate::pipeline::{EGRESS_DISPATCHER, actions, came_by};
 use crate::programmer::Programmers;
 use crate::schema::Text;
 use crate::southbound::openflow::PacketIn;
@@ -143,7 +143,7 @@ impl Server {
     }
 
     fn answer(&mut self, punted: &PacketIn, now: u64, edits: &mut Vec<Edit>) -> Option<Sent> {
-        let tag = tag(punted);
+        let tag = came_by(&punted.packet.metadata)?;
         let frame = match &*punted.packet.userdata {
             USERDATA => self.answer_v4(tag, &punted.packet.frame, now, edits)?,
             USERDATA_V6 => self.answer_v6(tag, &punted.packet.frame, now, edits)?,
@@ -286,12 +286,6 @@ fn tell(network: &str, subnet: &str, before: Option<&Level>, level: &Level) {
         (_, State::Low) => warn!(network, subnet, size, free, "pool is low on addresses"),
         (_, State::Normal) => info!(network, subnet, size, free, "pool has addresses again"),
     }
-}
-
-/// The logical port that a packet came in by.
-fn tag(punted: &PacketIn) -> LportTag {
-    let metadata = punted.packet.metadata.get(Field::Metadata).map_or(0, |field| field.value as u64);
-    LportTag((metadata >> 40 & 0xf_ffff) as u32)
 }
 
 /// A frame out of a logical port.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use openflow_rs::{Field, PacketOut, ports};
+use openflow_rs::{PacketOut, ports};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
@@ -14,8 +14,8 @@ use super::lost::Lost;
 use super::world::{At, Moved, World};
 use crate::datastore::{Edit, Handle, Store, Transaction};
 use crate::model::floating_mac;
-use crate::net::{Dpid, MacAddr, VpnId};
-use crate::pipeline::{EGRESS_DISPATCHER, actions};
+use crate::net::{Dpid, MacAddr};
+use crate::pipeline::{EGRESS_DISPATCHER, actions, routed_in};
 use crate::programmer::Programmers;
 use crate::schema::{DataPath, Fields, Key, Node, Schema, SchemaId, Value};
 use crate::southbound::openflow::PacketIn;
@@ -134,9 +134,8 @@ impl Neighbours {
         let now = self.now();
         let mut edits = Vec::new();
         for punted in batch {
-            let metadata = punted.packet.metadata.get(Field::Metadata).map_or(0, |field| field.value as u64);
-            let vpn = VpnId((metadata >> 1 & 0x7f_ffff) as u32);
-            let Some(network) = self.world.network_of(vpn).cloned() else { continue };
+            let network = routed_in(&punted.packet.metadata).and_then(|vpn| self.world.network_of(vpn));
+            let Some(network) = network.cloned() else { continue };
             let row = self.world.networks.get(&network);
             let on_link = |address| row.is_some_and(|row| row.is_on_link(address));
             match frame::read(&punted.packet.frame) {

@@ -1,3 +1,5 @@
+use openflow_rs::{Field, Match};
+
 use crate::net::{ElanTag, LportTag, VpnId};
 
 /// Value and mask of the metadata register, put together from its parts (`pipelines/netvirt.toml`).
@@ -45,6 +47,21 @@ impl Metadata {
     }
 }
 
+/// The port that a packet came in by, as a match or a punted packet's metadata says it; `None`: nothing is said of it.
+pub fn came_by(conditions: &Match) -> Option<LportTag> {
+    Some(LportTag((conditions.get(Field::Metadata)?.value >> 40 & 0xf_ffff) as u32))
+}
+
+/// The port that a packet goes out of.
+pub fn goes_to(conditions: &Match) -> Option<LportTag> {
+    Some(LportTag((conditions.get(Field::Reg6)?.value >> 8 & 0xf_ffff) as u32))
+}
+
+/// The VPN that a packet is routed in.
+pub fn routed_in(conditions: &Match) -> Option<VpnId> {
+    Some(VpnId((conditions.get(Field::Metadata)?.value >> 1 & 0x7f_ffff) as u32))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +77,19 @@ mod tests {
         assert_eq!(Some(Metadata::new().elan(ElanTag(0)).mask), one("metadata.elan"));
         assert_eq!(Some(Metadata::new().vpn(VpnId(0)).mask), one("metadata.vpn"));
         assert_eq!(Some(Metadata::new().split_horizon(true).mask), one("metadata.split-horizon"));
+    }
+
+    #[test]
+    fn what_is_read_is_what_was_written() {
+        let parts = Metadata::new().service_index(15).lport(LportTag(0xf_fffe)).elan(ElanTag(0xffff));
+        let routed = parts.vpn(VpnId(0x7f_fffe)).split_horizon(true);
+        let conditions = Match::new()
+            .with_masked(Field::Metadata, routed.value, routed.mask)
+            .with(Field::Reg6, 0xf000_00ff_u32 | 0x1_2345 << 8);
+        assert_eq!(came_by(&conditions), Some(LportTag(0xf_fffe)));
+        assert_eq!(routed_in(&conditions), Some(VpnId(0x7f_fffe)));
+        assert_eq!(goes_to(&conditions), Some(LportTag(0x1_2345)));
+        assert_eq!([came_by(&Match::new()), goes_to(&Match::new())], [None; 2]);
     }
 
     #[test]

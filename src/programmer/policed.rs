@@ -13,7 +13,7 @@ use openflow_rs::{Action, CtFlush, Field, Instruction, Match};
 use crate::net::LportTag;
 use crate::pipeline::{
     ANTISPOOF_ADDRESS, EGRESS_DISPATCHER, Flow, POLICY_FROM_ACCEPT, POLICY_FROM_RULES, POLICY_TO_ACCEPT,
-    POLICY_TO_CLASS, POLICY_TO_RULES,
+    POLICY_TO_CLASS, POLICY_TO_RULES, came_by, goes_to,
 };
 
 /// Ports that come under policies.
@@ -45,13 +45,13 @@ pub fn newly_policed<'a>(puts: impl Iterator<Item = &'a Flow>) -> Ports {
         let leads = |table| instructions.contains(&Instruction::Goto(table));
         match way {
             Some(0) if leads(POLICY_TO_ACCEPT.id()) => {
-                open.extend(going_to(&conditions).map(|port| (port, 0)))
+                open.extend(goes_to(&conditions).map(|port| (port, 0)))
             }
             Some(1) if leads(POLICY_FROM_ACCEPT.id()) => {
-                open.extend(coming_from(&conditions).map(|port| (port, 1)));
+                open.extend(came_by(&conditions).map(|port| (port, 1)));
             }
             None => {
-                let Some(port) = going_to(&conditions) else { continue };
+                let Some(port) = goes_to(&conditions) else { continue };
                 match zone(&instructions) {
                     Some(zone) if leads(POLICY_TO_CLASS.id()) => {
                         ports.insert(port, Port { zone, closed: [true; 2] });
@@ -71,14 +71,6 @@ pub fn newly_policed<'a>(puts: impl Iterator<Item = &'a Flow>) -> Ports {
     ports
 }
 
-fn going_to(conditions: &Match) -> Option<LportTag> {
-    Some(LportTag((conditions.get(Field::Reg6)?.value >> 8 & 0xf_ffff) as u32))
-}
-
-fn coming_from(conditions: &Match) -> Option<LportTag> {
-    Some(LportTag((conditions.get(Field::Metadata)?.value >> 40 & 0xf_ffff) as u32))
-}
-
 fn zone(instructions: &[Instruction]) -> Option<u16> {
     let actions = instructions.iter().flat_map(|instruction| match instruction {
         Instruction::Apply(actions) => actions.as_slice(),
@@ -95,7 +87,7 @@ pub fn flushes<'a>(held: impl Iterator<Item = &'a Flow>, ports: &Ports) -> BTree
     let of_ports = held.filter(|flow| flow.table == ANTISPOOF_ADDRESS.id());
     let owned = of_ports.filter_map(|flow| {
         let conditions = Match::decode_fields(flow.match_fields()).ok()?;
-        Some((ports.get(&coming_from(&conditions)?)?, address(&conditions)?))
+        Some((ports.get(&came_by(&conditions)?)?, address(&conditions)?))
     });
     owned.flat_map(|(port, address)| of_address(*port, address)).collect()
 }

@@ -1,6 +1,6 @@
 //! Takes punted solicitations and sends advertisements, asked and unasked.
 
-use openflow_rs::{Field, PacketOut, ports};
+use openflow_rs::{PacketOut, ports};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::{debug, warn};
@@ -11,8 +11,8 @@ use super::schedule::Schedule;
 use super::view::Names;
 use crate::datastore::Handle;
 use crate::model::gateway_mac;
-use crate::net::{Dpid, LportTag, VpnId};
-use crate::pipeline::{Action, EGRESS_DISPATCHER, actions, broadcast_groups};
+use crate::net::{Dpid, VpnId};
+use crate::pipeline::{Action, EGRESS_DISPATCHER, actions, broadcast_groups, came_by, routed_in};
 use crate::programmer::Programmers;
 use crate::southbound::openflow::{PacketIn, SessionClosed};
 
@@ -66,9 +66,8 @@ async fn serve(
 }
 
 async fn answer(punted: &PacketIn, names: &Names, datastore: &Handle, switches: &impl Switches) {
-    let metadata = punted.packet.metadata.get(Field::Metadata).map_or(0, |field| field.value as u64);
-    let tag = LportTag((metadata >> 40 & 0xf_ffff) as u32);
-    let vpn = VpnId((metadata >> 1 & 0x7f_ffff) as u32);
+    let conditions = &punted.packet.metadata;
+    let (Some(tag), Some(vpn)) = (came_by(conditions), routed_in(conditions)) else { return };
     let Some(asker) = frame::read(&punted.packet.frame) else {
         debug!(switch = %punted.dpid, lport = tag.0, "no router solicitation");
         return;

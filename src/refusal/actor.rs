@@ -1,12 +1,11 @@
 //! Takes punted packets of clients and sends refusals.
 
-use openflow_rs::{Field, PacketOut, ports};
+use openflow_rs::{PacketOut, ports};
 use tokio::sync::mpsc;
 use tracing::debug;
 
 use super::frame;
-use crate::net::LportTag;
-use crate::pipeline::{EGRESS_DISPATCHER, actions};
+use crate::pipeline::{EGRESS_DISPATCHER, actions, came_by};
 use crate::programmer::Programmers;
 use crate::southbound::openflow::PacketIn;
 
@@ -18,10 +17,9 @@ const SAID_BY_SWITCH: u8 = 2;
 /// Serves until nobody punts any more.
 pub async fn run(mut punts: mpsc::Receiver<PacketIn>, programmers: Programmers) {
     while let Some(punted) = punts.recv().await {
-        let metadata = punted.packet.metadata.get(Field::Metadata).map_or(0, |field| field.value as u64);
-        let tag = LportTag((metadata >> 40 & 0xf_ffff) as u32);
-        let Some(frame) = frame::refusal(&punted.packet.frame) else {
-            debug!(switch = %punted.dpid, lport = tag.0, "nothing that can be refused");
+        let packet = &punted.packet;
+        let (Some(tag), Some(frame)) = (came_by(&packet.metadata), frame::refusal(&packet.frame)) else {
+            debug!(switch = %punted.dpid, packet = ?packet.metadata, "nothing that can be refused");
             continue;
         };
         let way = vec![

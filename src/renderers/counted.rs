@@ -6,7 +6,9 @@ use openflow_rs::{Field, Match};
 
 use super::Engine;
 use crate::net::{Dpid, LportTag};
-use crate::pipeline::{POLICY_FROM_DENY, POLICY_FROM_RULES, POLICY_TO_DENY, POLICY_TO_RULES};
+use crate::pipeline::{
+    POLICY_FROM_DENY, POLICY_FROM_RULES, POLICY_TO_DENY, POLICY_TO_RULES, came_by, goes_to,
+};
 use crate::policy::Direction;
 use crate::schema::Text;
 
@@ -50,20 +52,21 @@ pub struct Counted {
 impl Subject {
     /// What the flow of this table and match counts; `None`: nothing of policies.
     pub fn of(table: u8, conditions: &Match) -> Option<Subject> {
-        let value = |field| Some(conditions.fields.iter().find(|one| one.field == field)?.value);
         let rules = [POLICY_FROM_RULES.id(), POLICY_TO_RULES.id()];
         if rules.contains(&table) {
-            return value(Field::ConjId).map(|id| Subject::Rule(id as u32));
+            return conditions.get(Field::ConjId).map(|id| Subject::Rule(id.value as u32));
         }
-        // The tag's place in the metadata, and in the register: see the pipeline file.
-        if table == POLICY_FROM_DENY.id() {
-            let tag = value(Field::Metadata)? >> 40 & 0xf_ffff;
-            return Some(Subject::Denied(Direction::Egress, LportTag(tag as u32)));
-        }
-        if table == POLICY_TO_DENY.id() {
-            let tag = value(Field::Reg6)? >> 8 & 0xf_ffff;
-            return Some(Subject::Denied(Direction::Ingress, LportTag(tag as u32)));
-        }
+        denied_at(table, conditions).map(|(direction, lport)| Subject::Denied(direction, lport))
+    }
+}
+
+/// The direction and the port of what one of the tables of what is denied knows of a packet; `None`: it is another table.
+pub fn denied_at(table: u8, conditions: &Match) -> Option<(Direction, LportTag)> {
+    if table == POLICY_FROM_DENY.id() {
+        Some((Direction::Egress, came_by(conditions)?))
+    } else if table == POLICY_TO_DENY.id() {
+        Some((Direction::Ingress, goes_to(conditions)?))
+    } else {
         None
     }
 }
@@ -117,5 +120,20 @@ impl Engine {
         }
         counted.ports.sort_by(|one, other| one.interface.cmp(&other.interface));
         counted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openflow_rs::Field;
+
+    use super::*;
+
+    #[test]
+    fn what_is_denied_is_told_by_table_and_port() {
+        let conditions = Match::new().with(Field::Reg6, 0x700_u32).with(Field::Metadata, 9_u64 << 40);
+        assert_eq!(denied_at(247, &conditions), Some((Direction::Ingress, LportTag(7))));
+        assert_eq!(denied_at(217, &conditions), Some((Direction::Egress, LportTag(9))));
+        assert_eq!(denied_at(214, &conditions), None);
     }
 }

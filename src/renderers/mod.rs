@@ -57,7 +57,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use counted::{Counted, CountedPort, CountedRule, Subject};
+pub use counted::{Counted, CountedPort, CountedRule, Subject, denied_at};
 pub use engine::{Engine, Sink};
 pub use explain::{Explained, FlowQuery};
 pub use ids::{POOLS, PoolRange};

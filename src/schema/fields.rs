@@ -97,6 +97,11 @@ impl Fields {
         if let Some(Node::Leaf(value)) = self.get(child) { Some(value) } else { None }
     }
 
+    /// Whether a boolean leaf is there and says so.
+    pub fn is_true(&self, child: SchemaId) -> bool {
+        self.leaf(child) == Some(&Value::Bool(true))
+    }
+
     /// The text of a leaf, to be held elsewhere too.
     pub fn shared_text(&self, child: SchemaId) -> Option<&Text> {
         if let Value::Text(text) = self.leaf(child)? { Some(text) } else { None }

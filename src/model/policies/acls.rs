@@ -142,8 +142,7 @@ impl AclNames {
         let of_name = || all.iter().filter(|(key, _)| AclNames::name_of(key).as_ref() == Some(name));
         let key = of_name().map(|(key, _)| key.clone()).next()?;
         let (mut policy, mut faults) = (empty_acl(&acl_space(name)), Faults::default());
-        policy.logs_drops =
-            of_name().any(|(_, fields)| fields.leaf(self.log_drops) == Some(&Value::Bool(true)));
+        policy.logs_drops = of_name().any(|(_, fields)| fields.is_true(self.log_drops));
         let lists = of_name().filter_map(|(_, fields)| fields.container(self.entries));
         for (rule_name, ace) in lists.flat_map(|list| entries(list, self.ace)) {
             faults.context = format!("rule {rule_name}: ");
@@ -173,7 +172,7 @@ impl AclNames {
 
     /// It is there and means nothing.
     pub(super) fn is_deleted(&self, ace: &Fields) -> bool {
-        ace.leaf(self.deleted) == Some(&Value::Bool(true))
+        ace.is_true(self.deleted)
     }
 
     fn rule(&self, ace: &Fields, ingress: bool, faults: &mut Faults) -> Rule {

@@ -417,7 +417,7 @@ impl PolicyNames {
             ingress: of_ingress.then_some(ingress),
             egress: of_egress.then_some(egress),
             keeps_established,
-            logs_drops: is_set(fields, self.log_drops),
+            logs_drops: fields.is_true(self.log_drops),
         };
         PolicyRow { policy, faults: faults.found }
     }
@@ -432,8 +432,8 @@ impl PolicyNames {
         let all = snapshot.config.input.container(self.namespaces)?;
         let fields = all.list(self.namespace_entry)?.get(&Key::text(name))?;
         let labels = labels(fields, self.namespace_label, self.namespace_label_value);
-        let isolated = is_set(fields, self.isolated);
-        Some(Namespace { labels, isolated, logs_drops: is_set(fields, self.namespace_log_drops) })
+        let isolated = fields.is_true(self.isolated);
+        Some(Namespace { labels, isolated, logs_drops: fields.is_true(self.namespace_log_drops) })
     }
 
     /// Labels of a pod's entry.
@@ -487,10 +487,6 @@ fn listed(fields: &Fields, list: SchemaId) -> Vec<&Fields> {
 
 fn position(key: &Key) -> u64 {
     key.values().first().and_then(Value::as_uint).unwrap_or_default()
-}
-
-fn is_set(fields: &Fields, leaf: SchemaId) -> bool {
-    fields.leaf(leaf) == Some(&Value::Bool(true))
 }
 
 fn text(fields: &Fields, leaf: SchemaId) -> Text {

@@ -200,7 +200,7 @@ impl ServiceNames {
             let name = filled(entry, self.port_name);
             ports.push(ServicePort { name, transport, number, target, node_port });
         }
-        let headless = fields.leaf(self.headless) == Some(&Value::Bool(true));
+        let headless = fields.is_true(self.headless);
         if headless && let Some(address) = addresses.first() {
             faults.push(format!("it is headless and has address {address}; remove one of the two"));
         }

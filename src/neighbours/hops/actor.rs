@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use openflow_rs::{Field, PacketOut, ports};
+use openflow_rs::{PacketOut, ports};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
@@ -12,8 +12,7 @@ use super::watch::{Hop, Watch};
 use super::world::World;
 use crate::datastore::{Edit, Handle, Store, Transaction};
 use crate::model::Reader;
-use crate::net::LportTag;
-use crate::pipeline::{EGRESS_DISPATCHER, actions};
+use crate::pipeline::{EGRESS_DISPATCHER, actions, came_by};
 use crate::programmer::Programmers;
 use crate::schema::{DataPath, Fields, Key, Node, SchemaId, Value};
 use crate::southbound::openflow::PacketIn;
@@ -72,14 +71,13 @@ impl NextHops {
         self.world.follow(&self.datastore.snapshot());
         let mut back = Vec::new();
         for punted in batch {
-            let metadata = punted.packet.metadata.get(Field::Metadata).map_or(0, |field| field.value as u64);
-            let lport = LportTag((metadata >> 40 & 0xf_ffff) as u32);
             let told = frame::read(&punted.packet.frame);
-            let Some(Told::Here { address, .. }) = told else {
+            let (Some(Told::Here { address, .. }), Some(lport)) = (&told, came_by(&punted.packet.metadata))
+            else {
                 debug!(switch = %punted.dpid, ?told, "nothing about a next hop");
                 continue;
             };
-            if let Some(hop) = self.world.answering(punted.dpid, lport, address)
+            if let Some(hop) = self.world.answering(punted.dpid, lport, *address)
                 && self.watch.heard(hop)
             {
                 back.push((hop.clone(), false));

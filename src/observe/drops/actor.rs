@@ -6,12 +6,12 @@ use std::time::SystemTime;
 use tokio::sync::mpsc;
 use tracing::{debug, info};
 
-use super::packet::{self, Headers, Reason};
+use super::packet::{Headers, Reason};
 use super::ring::{DropLog, Stopped};
 use crate::datastore::Handle;
 use crate::model::Lookup;
 use crate::policy::Direction;
-use crate::renderers::Engine;
+use crate::renderers::{Engine, denied_at};
 use crate::schema::Text;
 use crate::southbound::openflow::PacketIn;
 
@@ -46,7 +46,7 @@ pub async fn run(mut punts: mpsc::Receiver<PacketIn>, datastore: Handle, log: Dr
 
 fn read(lookup: &Lookup, datastore: &Handle, punted: &PacketIn) -> Option<Stopped> {
     let (packet, switch) = (&punted.packet, punted.dpid);
-    let (direction, lport) = packet::port_of(packet.table, &packet.metadata)?;
+    let (direction, lport) = denied_at(packet.table, &packet.metadata)?;
     let Some(interface) = lookup.interface(&datastore.snapshot(), lport) else {
         debug!(%switch, lport = lport.0, "a packet was stopped at a port that is gone");
         return None;

@@ -6,9 +6,7 @@ use std::net::IpAddr;
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use openflow_rs::{Field, Match};
 
-use crate::net::LportTag;
-use crate::pipeline::{POLICY_FROM_DENY, POLICY_TO_DENY, matches::ct};
-use crate::policy::Direction;
+use crate::pipeline::matches::ct;
 
 /// Who sent what to whom, as far as the bytes say it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,18 +101,6 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The direction and the port of a packet that one of the tables of what is denied handed over.
-pub fn port_of(table: u8, metadata: &Match) -> Option<(Direction, LportTag)> {
-    let value = |field| metadata.get(field).map_or(0, |condition| condition.value);
-    if table == POLICY_FROM_DENY.id() {
-        Some((Direction::Egress, LportTag((value(Field::Metadata) >> 40 & 0xf_ffff) as u32)))
-    } else if table == POLICY_TO_DENY.id() {
-        Some((Direction::Ingress, LportTag((value(Field::Reg6) >> 8 & 0xf_ffff) as u32)))
-    } else {
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use etherparse::PacketBuilder;
@@ -155,14 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn the_pipeline_says_why_and_whose() {
-        let with = |state: u32| Match::new().with(Field::CtState, state).with(Field::Reg6, 0x700_u32);
+    fn the_pipeline_says_why() {
+        let with = |state: u32| Match::new().with(Field::CtState, state);
         assert_eq!(Reason::of(&with(0x21)), Reason::NoRule);
         assert_eq!(Reason::of(&with(0x22)), Reason::NoRule);
         assert_eq!(Reason::of(&with(0x2a)), Reason::NotAskedFor);
         assert_eq!(Reason::of(&Match::new()), Reason::NoLongerAllowed);
-        assert_eq!(port_of(247, &with(0)), Some((Direction::Ingress, LportTag(7))));
-        assert_eq!(port_of(214, &with(0)), None);
     }
 
     proptest! {
