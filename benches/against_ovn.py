@@ -8,7 +8,8 @@
 The ports of all pods are plugged in with their `iface-id` before the clock starts. Then the pods are written: one PUT for Coeus,
 one transaction to the north-bound database for OVN (logical switches on one router, port security, DHCP options).
 After that one pod more, again and again. Two shapes: all pods in one namespace (one logical switch), and over ten. The
-contenders take turns; `contenders.py` says how the clock runs.
+contenders take turns; `contenders.py` says how the clock runs. What no controller can be faster than is taken with the same clock and
+the same ports: all rules of Coeus again by `ovs-ofctl --bundle`, and eighteen rules and a barrier on a bare socket.
 """
 
 import argparse
@@ -16,6 +17,9 @@ import pathlib
 import statistics
 
 from contenders import QUIET_BULK, QUIET_ONE, Coeus, Ovn, Pod, prepare
+
+#: What the switch is asked for by itself, for one pod more.
+RULES_OF_A_POD = 18
 
 
 def measure(make, spaces, count, more):
@@ -29,7 +33,10 @@ def measure(make, spaces, count, more):
         cpu, rules = contender.cpu() - before, contender.rules()
         # The first is warm-up.
         single = [contender.write([spare], QUIET_ONE) for spare in spares][1:]
-        return {"bulk": bulk, "cpu": cpu, "rules": rules, "single": single, "memory": contender.memory()}
+        figures = {"bulk": bulk, "cpu": cpu, "rules": rules, "single": single, "memory": contender.memory()}
+        if contender.kind == "coeus":
+            figures["alone"] = contender.alone(RULES_OF_A_POD, len(spares))
+        return figures
     finally:
         contender.close()
 
@@ -61,6 +68,11 @@ def main():
                 middle[name] = figures
                 print(f"| {count} | {spaces} | {name} | {figures['bulk']:.3f} | {figures['rules']:.0f} | {figures['cpu']:.2f} | {figures['p50']:.2f} | {figures['p99']:.2f} | {figures['memory']:.0f} |", flush=True)
             coeus, ovn = middle["coeus"], middle["ovn"]
+            alone = statistics.median(one["coeus"]["alone"][0] for one in rounds)
+            single = [1000 * value for one in rounds for value in one["coeus"]["alone"][1][1:]]
+            one_more = statistics.median(single)
+            print(f"| {count} | {spaces} | the switch alone | {alone:.3f} | | | {one_more:.2f} | | |")
+            print(f"| {count} | {spaces} | Coeus / the switch alone | {coeus['bulk'] / alone:.1f} | | | {coeus['p50'] / one_more:.1f} | | |")
             ratio = {key: ovn[key] / coeus[key] if coeus[key] else float("inf") for key in ("bulk", "rules", "cpu", "p50", "p99", "memory")}
             print(f"| {count} | {spaces} | OVN / Coeus | {ratio['bulk']:.1f} | {ratio['rules']:.2f} | {ratio['cpu']:.1f} | {ratio['p50']:.1f} | {ratio['p99']:.1f} | {ratio['memory']:.1f} |", flush=True)
 

@@ -15,6 +15,7 @@ import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import threading
@@ -247,6 +248,60 @@ class Coeus(Contender):
             self.request("PUT", "/restconf/config/pod:coe", {"pod:coe": {"pods": made}})
         else:
             self.request("PUT", f"/restconf/config/pod:coe/pods/{made[0]['uid']}", {"pod:pods": made})
+
+    def alone(self, rules, times):
+        """What the switch itself takes, once the controller is gone: seconds for all its rules again, in one bundle of ovs-ofctl, and for
+        so many rules and a barrier on a bare socket, each as often as asked for."""
+        dump = lambda version, what: "\n".join(line.strip() for line in run("ovs-ofctl", "-O", version, "--no-stats", "--no-names", what, "br-int", env=self.env).splitlines() if "=" in line.split("xid", 1)[0])  # noqa: E731
+        flows, groups = self.dir / "flows", self.dir / "groups"
+        flows.write_text(dump("OpenFlow13", "dump-flows"))
+        groups.write_text(dump("OpenFlow15", "dump-groups"))
+        for process in self.own:
+            process.kill()
+            process.wait()
+        self.own = []
+        self.vsctl("del-controller", "br-int")
+        for what in ("del-flows", "del-groups"):
+            run("ovs-ofctl", "-O", "OpenFlow15", what, "br-int", env=self.env)
+        run("ovs-ofctl", "-O", "OpenFlow15", "add-groups", "br-int", groups, env=self.env)
+        self.settle(QUIET_BULK)
+        replay = lambda: run("ovs-ofctl", "-O", "OpenFlow13", "--bundle", "add-flows", "br-int", flows, env=self.env)  # noqa: E731
+        bulk = self.clock("the same rules", QUIET_BULK, replay)
+        with Raw(self.dir / "br-int.mgmt") as raw:
+            return bulk, [self.clock("plain rules", QUIET_ONE, raw.add, rules) for _ in range(times)]
+
+
+class Raw:
+    """A bare OpenFlow 1.3 connection that adds rules nobody meets."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(30)
+        self.socket.connect(str(path))
+        self.added = 0
+        self.socket.sendall(struct.pack("!BBHI", 4, 0, 8, 1))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def add(self, count):
+        """Adds so many rules to the last table, with one message, and waits for the barrier behind them."""
+        messages = b""
+        for priority in range(self.added, self.added + count):
+            match = struct.pack("!HH4x", 1, 4)
+            body = struct.pack("!QQBBHHHIIIH2x", 0, 0, 253, 0, 0, 0, priority + 1, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+            messages += struct.pack("!BBHI", 4, 14, 8 + len(body) + len(match), 2) + body + match
+        self.added += count
+        self.socket.sendall(messages + struct.pack("!BBHI", 4, 20, 8, self.added))
+        barrier, answers = struct.pack("!BBHI", 4, 21, 8, self.added), b""
+        while barrier not in answers:
+            got = self.socket.recv(65536)
+            if not got:
+                raise SystemExit("the switch closed the bare connection")
+            answers += got
 
 
 class Ovn(Contender):
