@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use smallvec::SmallVec;
 
-use super::{Branch, Child, Map};
+use super::{Branch, Map};
 
 /// One key at which two maps differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,8 @@ struct Cursor<'a, K, V> {
 
 #[derive(Clone, Copy)]
 enum Level<'a, K, V> {
-    Children(&'a [Child<K, V>]),
+    /// What no key in them is less than, and the branches.
+    Fork(&'a [K], &'a [Branch<K, V>]),
     Entries(&'a [(K, V)]),
 }
 
@@ -55,9 +56,9 @@ impl<'a, K, V> Cursor<'a, K, V> {
         }
         while let Some(level) = self.levels.last() {
             match level {
-                Level::Children([child, ..]) => return Head::Branch(&child.below, Some(&child.least)),
+                Level::Fork([least, ..], [branch, ..]) => return Head::Branch(branch, Some(least)),
                 Level::Entries([entry, ..]) => return Head::Entry(entry),
-                Level::Children([]) | Level::Entries([]) => drop(self.levels.pop()),
+                Level::Fork(..) | Level::Entries([]) => drop(self.levels.pop()),
             }
         }
         Head::End
@@ -69,7 +70,10 @@ impl<'a, K, V> Cursor<'a, K, V> {
             return;
         }
         match self.levels.last_mut() {
-            Some(Level::Children(children)) => *children = children.get(1..).unwrap_or_default(),
+            Some(Level::Fork(least, branches)) => {
+                *least = least.get(1..).unwrap_or_default();
+                *branches = branches.get(1..).unwrap_or_default();
+            }
             Some(Level::Entries(entries)) => *entries = entries.get(1..).unwrap_or_default(),
             None => {}
         }
@@ -81,7 +85,7 @@ impl<'a, K, V> Cursor<'a, K, V> {
         self.skip();
         self.levels.push(match branch {
             Branch::Leaf(entries) => Level::Entries(entries),
-            Branch::Fork(children) => Level::Children(children),
+            Branch::Fork(fork) => Level::Fork(&fork.least, &fork.below),
         });
     }
 }

@@ -29,15 +29,19 @@ pub struct Map<K, V> {
 #[derive(Clone)]
 enum Branch<K, V> {
     Leaf(Arc<Vec<(K, V)>>),
-    Fork(Arc<Vec<Child<K, V>>>),
+    Fork(Arc<Fork<K, V>>),
 }
 
 #[derive(Clone)]
-struct Child<K, V> {
-    /// No key below is less.
-    least: K,
-    below: Branch<K, V>,
+struct Fork<K, V> {
+    /// For each branch a key that none in it is less than. Copies share them until a branch comes or goes: else an edit of a copy
+    /// would count each of them, in memory of its own.
+    least: Arc<[K]>,
+    below: Vec<Branch<K, V>>,
 }
+
+/// A branch that comes into a fork.
+type Part<K, V> = (K, Branch<K, V>);
 
 impl<K, V> Map<K, V> {
     pub fn new() -> Map<K, V> {
@@ -93,7 +97,7 @@ impl<K: Ord, V> Map<K, V> {
                     let at = place(entries, key).ok()?;
                     return entries.get(at).map(|(key, value)| (key, value));
                 }
-                Branch::Fork(children) => branch = &children.get(way(children, key))?.below,
+                Branch::Fork(fork) => branch = fork.below.get(fork.way(key))?,
             }
         }
     }
@@ -109,11 +113,11 @@ impl<K: Ord, V> Map<K, V> {
                     iter.leaf = entries.get(at..).unwrap_or_default().iter();
                     return iter;
                 }
-                Branch::Fork(children) => {
-                    let mut rest = children.get(way(children, &from.start)..).unwrap_or_default().iter();
-                    let Some(child) = rest.next() else { return iter };
+                Branch::Fork(fork) => {
+                    let mut rest = fork.below.get(fork.way(&from.start)..).unwrap_or_default().iter();
+                    let Some(below) = rest.next() else { return iter };
                     iter.above.push(rest);
-                    branch = &child.below;
+                    branch = below;
                 }
             }
         }
@@ -140,9 +144,9 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
                     let at = place(entries, key).ok()?;
                     return Arc::make_mut(entries).get_mut(at).map(|(_, value)| value);
                 }
-                Branch::Fork(children) => {
-                    let at = way(children, key);
-                    branch = &mut Arc::make_mut(children).get_mut(at)?.below;
+                Branch::Fork(fork) => {
+                    let at = fork.way(key);
+                    branch = Arc::make_mut(fork).below.get_mut(at)?;
                 }
             }
         }
@@ -151,12 +155,11 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
     /// The key is put there with its value; what was there before comes back.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let (old, split) = self.root.insert(key, value);
-        if let Some(right) = split {
-            let least = right.least.clone();
-            let left = std::mem::replace(&mut self.root, Branch::Fork(Arc::default()));
+        if let Some((middle, right)) = split {
+            let left = std::mem::take(&mut self.root);
             // Nobody asks for less than what stands first.
-            let least = left.first().cloned().unwrap_or(least);
-            self.root = Branch::Fork(Arc::new(vec![Child { least, below: left }, right]));
+            let least = left.first().unwrap_or(&middle).clone();
+            self.root = Branch::fork(vec![least, middle], vec![left, right]);
         }
         self.len += usize::from(old.is_none());
         old
@@ -171,11 +174,10 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
         }
         let old = self.root.remove(key)?;
         self.len -= 1;
-        while let Branch::Fork(children) = &mut self.root
-            && children.len() == 1
-            && let Some(only) = Arc::make_mut(children).pop()
+        while let Branch::Fork(fork) = &self.root
+            && let [only] = &fork.below[..]
         {
-            self.root = only.below;
+            self.root = only.clone();
         }
         Some(old)
     }
@@ -186,12 +188,71 @@ fn place<K: Ord + Borrow<Q>, V, Q: Ord + ?Sized>(entries: &[(K, V)], key: &Q) ->
     entries.binary_search_by(|(other, _)| other.borrow().cmp(key))
 }
 
-/// The child that has this key, if any has.
-fn way<K: Ord + Borrow<Q>, V, Q: Ord + ?Sized>(children: &[Child<K, V>], key: &Q) -> usize {
-    children.partition_point(|child| child.least.borrow() <= key).saturating_sub(1)
+impl<K, V> Fork<K, V> {
+    /// The branch that has this key, if any has.
+    fn way<Q: Ord + ?Sized>(&self, key: &Q) -> usize
+    where
+        K: Ord + Borrow<Q>,
+    {
+        self.least.partition_point(|least| least.borrow() <= key).saturating_sub(1)
+    }
+}
+
+impl<K: Clone, V: Clone> Fork<K, V> {
+    fn edit_least<R>(&mut self, edit: impl FnOnce(&mut Vec<K>) -> R) -> R {
+        let mut least = Vec::with_capacity(self.least.len() + 1);
+        least.extend_from_slice(&self.least);
+        let edited = edit(&mut least);
+        self.least = least.into();
+        edited
+    }
+
+    /// Puts a branch in its place; of too many the right part comes back.
+    fn insert(&mut self, at: usize, (least, branch): Part<K, V>) -> Option<Part<K, V>> {
+        let right = insert_at(&mut self.below, at, branch);
+        let stay = self.below.len();
+        let keys = self.edit_least(|all| {
+            all.insert(at, least);
+            all.split_off(stay)
+        });
+        Some((keys.first()?.clone(), Branch::fork(keys, right)))
+    }
+
+    /// A branch of which little is left goes into one beside it that has the room.
+    fn unite(&mut self, at: usize) {
+        let fits = |left: usize| match (self.below.get(left), self.below.get(left + 1)) {
+            (Some(left), Some(right)) => left.len() + right.len() <= MOST,
+            _ => false,
+        };
+        let Some(left) = [at.checked_sub(1), Some(at)].into_iter().flatten().find(|left| fits(*left)) else {
+            return;
+        };
+        let right = self.below.remove(left + 1);
+        self.below.shrink_to_fit();
+        self.edit_least(|all| all.remove(left + 1));
+        match (self.below.get_mut(left), right) {
+            (Some(Branch::Leaf(left)), Branch::Leaf(right)) => append(Arc::make_mut(left), right),
+            (Some(Branch::Fork(left)), Branch::Fork(right)) => {
+                let (left, Fork { least, below }) = (Arc::make_mut(left), Arc::unwrap_or_clone(right));
+                left.edit_least(|all| all.extend_from_slice(&least));
+                append(&mut left.below, Arc::new(below));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<K, V> Default for Branch<K, V> {
+    fn default() -> Branch<K, V> {
+        Branch::Leaf(Arc::default())
+    }
 }
 
 impl<K, V> Branch<K, V> {
+    fn fork(least: Vec<K>, below: Vec<Branch<K, V>>) -> Branch<K, V> {
+        Branch::Fork(Arc::new(Fork { least: least.into(), below }))
+    }
+
     fn ptr_eq(&self, other: &Branch<K, V>) -> bool {
         match (self, other) {
             (Branch::Leaf(one), Branch::Leaf(other)) => Arc::ptr_eq(one, other),
@@ -203,7 +264,7 @@ impl<K, V> Branch<K, V> {
     fn len(&self) -> usize {
         match self {
             Branch::Leaf(entries) => entries.len(),
-            Branch::Fork(children) => children.len(),
+            Branch::Fork(fork) => fork.below.len(),
         }
     }
 
@@ -211,7 +272,7 @@ impl<K, V> Branch<K, V> {
     fn height(&self) -> usize {
         match self {
             Branch::Leaf(_) => 0,
-            Branch::Fork(children) => 1 + children.first().map_or(0, |child| child.below.height()),
+            Branch::Fork(fork) => 1 + fork.below.first().map_or(0, Branch::height),
         }
     }
 
@@ -219,14 +280,14 @@ impl<K, V> Branch<K, V> {
     fn first(&self) -> Option<&K> {
         match self {
             Branch::Leaf(entries) => entries.first().map(|(key, _)| key),
-            Branch::Fork(children) => children.first().map(|child| &child.least),
+            Branch::Fork(fork) => fork.least.first(),
         }
     }
 }
 
 impl<K: Ord + Clone, V: Clone> Branch<K, V> {
     /// What was there; and what has to stand to the right of this from now on.
-    fn insert(&mut self, key: K, value: V) -> (Option<V>, Option<Child<K, V>>) {
+    fn insert(&mut self, key: K, value: V) -> (Option<V>, Option<Part<K, V>>) {
         match self {
             Branch::Leaf(entries) => {
                 let at = match place(entries, &key) {
@@ -238,20 +299,17 @@ impl<K: Ord + Clone, V: Clone> Branch<K, V> {
                 };
                 let right = insert_at(own(entries), at, (key, value));
                 let least = right.first().map(|(key, _)| key.clone());
-                (None, least.map(|least| Child { least, below: Branch::Leaf(Arc::new(right)) }))
+                (None, least.map(|least| (least, Branch::Leaf(Arc::new(right)))))
             }
-            Branch::Fork(children) => {
-                let at = way(children, &key);
-                let children = Arc::make_mut(children);
-                let Some(child) = children.get_mut(at) else { return (None, None) };
-                if key < child.least {
-                    child.least = key.clone();
+            Branch::Fork(fork) => {
+                let at = fork.way(&key);
+                let fork = Arc::make_mut(fork);
+                if at == 0 && fork.least.first().is_some_and(|least| key < *least) {
+                    fork.edit_least(|all| all[0] = key.clone());
                 }
-                let (old, split) = child.below.insert(key, value);
-                let Some(split) = split else { return (old, None) };
-                let right = insert_at(children, at + 1, split);
-                let least = right.first().map(|child| child.least.clone());
-                (old, least.map(|least| Child { least, below: Branch::Fork(Arc::new(right)) }))
+                let Some(below) = fork.below.get_mut(at) else { return (None, None) };
+                let (old, split) = below.insert(key, value);
+                (old, split.and_then(|split| fork.insert(at + 1, split)))
             }
         }
     }
@@ -269,13 +327,13 @@ impl<K: Ord + Clone, V: Clone> Branch<K, V> {
                 entries.shrink_to_fit();
                 Some(value)
             }
-            Branch::Fork(children) => {
-                let at = way(children, key);
-                let children = Arc::make_mut(children);
-                let child = children.get_mut(at)?;
-                let value = child.below.remove(key)?;
-                if child.below.len() < MOST / 4 {
-                    unite(children, at);
+            Branch::Fork(fork) => {
+                let at = fork.way(key);
+                let fork = Arc::make_mut(fork);
+                let below = fork.below.get_mut(at)?;
+                let value = below.remove(key)?;
+                if below.len() < MOST / 4 {
+                    fork.unite(at);
                 }
                 Some(value)
             }
@@ -306,26 +364,7 @@ fn insert_at<T>(items: &mut Vec<T>, at: usize, item: T) -> Vec<T> {
     right
 }
 
-/// A child of which little is left goes into one beside it that has the room.
-fn unite<K: Clone, V: Clone>(children: &mut Vec<Child<K, V>>, at: usize) {
-    let fits = |left: usize| match (children.get(left), children.get(left + 1)) {
-        (Some(left), Some(right)) => left.below.len() + right.below.len() <= MOST,
-        _ => false,
-    };
-    let Some(left) = [at.checked_sub(1), Some(at)].into_iter().flatten().find(|left| fits(*left)) else {
-        return;
-    };
-    let right = children.remove(left + 1);
-    children.shrink_to_fit();
-    match (children.get_mut(left).map(|child| &mut child.below), right.below) {
-        (Some(Branch::Leaf(left)), Branch::Leaf(right)) => append(left, right),
-        (Some(Branch::Fork(left)), Branch::Fork(right)) => append(left, right),
-        _ => {}
-    }
-}
-
-fn append<T: Clone>(left: &mut Arc<Vec<T>>, right: Arc<Vec<T>>) {
-    let left = Arc::make_mut(left);
+fn append<T: Clone>(left: &mut Vec<T>, right: Arc<Vec<T>>) {
     left.reserve_exact(right.len());
     left.extend(Arc::unwrap_or_clone(right));
 }
@@ -346,9 +385,13 @@ impl<K: Ord + Clone, V> FromIterator<(K, V)> for Map<K, V> {
         let mut branches: Vec<Branch<K, V>> =
             parts(all).into_iter().map(|part| Branch::Leaf(Arc::new(part))).collect();
         while branches.len() > 1 {
-            let child = |below: Branch<K, V>| Some(Child { least: below.first()?.clone(), below });
-            let children: Vec<_> = branches.into_iter().filter_map(child).collect();
-            branches = parts(children).into_iter().map(|part| Branch::Fork(Arc::new(part))).collect();
+            let part = |below: Branch<K, V>| Some((below.first()?.clone(), below));
+            let all: Vec<Part<K, V>> = branches.into_iter().filter_map(part).collect();
+            let fork = |part: Vec<Part<K, V>>| {
+                let (least, below) = part.into_iter().unzip();
+                Branch::fork(least, below)
+            };
+            branches = parts(all).into_iter().map(fork).collect();
         }
         branches.pop().map_or_else(Map::new, |root| Map { len, root })
     }
@@ -389,7 +432,7 @@ impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Map<K, V> {
 #[derive(Clone)]
 pub struct Iter<'a, K, V> {
     /// What is left of the forks above.
-    above: SmallVec<[std::slice::Iter<'a, Child<K, V>>; 3]>,
+    above: SmallVec<[std::slice::Iter<'a, Branch<K, V>>; 3]>,
     leaf: std::slice::Iter<'a, (K, V)>,
 }
 
@@ -397,7 +440,7 @@ impl<'a, K, V> Iter<'a, K, V> {
     fn enter(&mut self, branch: &'a Branch<K, V>) {
         match branch {
             Branch::Leaf(entries) => self.leaf = entries.iter(),
-            Branch::Fork(children) => self.above.push(children.iter()),
+            Branch::Fork(fork) => self.above.push(fork.below.iter()),
         }
     }
 }
@@ -411,7 +454,7 @@ impl<'a, K, V> Iterator for Iter<'a, K, V> {
                 return Some((key, value));
             }
             match self.above.last_mut()?.next() {
-                Some(child) => self.enter(&child.below),
+                Some(below) => self.enter(below),
                 None => drop(self.above.pop()),
             }
         }

@@ -17,11 +17,12 @@ fn is_sound(map: &Map<u16, u8>) {
                 assert!(entries.iter().all(|(key, _)| least.is_none_or(|least| least <= *key)));
                 found.push(depth);
             }
-            Branch::Fork(children) => {
-                assert!(!children.is_empty());
-                assert!(children.iter().all(|child| least.is_none_or(|least| least <= child.least)));
-                for child in children.iter() {
-                    depths(&child.below, Some(child.least), depth + 1, found);
+            Branch::Fork(fork) => {
+                assert!(!fork.below.is_empty() && fork.below.len() == fork.least.len());
+                assert!(fork.least.is_sorted_by(|one, other| one < other));
+                assert!(fork.least.iter().all(|own| least.is_none_or(|least| least <= *own)));
+                for (least, below) in fork.least.iter().zip(&fork.below) {
+                    depths(below, Some(*least), depth + 1, found);
                 }
             }
         }
@@ -136,6 +137,6 @@ fn entries_in_ascending_order_leave_full_leaves() {
     let mut map = Map::new();
     (0..10_000).for_each(|key| assert_eq!(map.insert(key, ()), None));
     let Branch::Fork(top) = &map.root else { panic!("many entries") };
-    let Branch::Fork(middle) = &top[0].below else { panic!("many entries") };
-    assert!(middle.iter().all(|child| child.below.len() == MOST));
+    let Branch::Fork(middle) = &top.below[0] else { panic!("many entries") };
+    assert!(middle.below.iter().all(|below| below.len() == MOST));
 }
