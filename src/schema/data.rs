@@ -107,7 +107,13 @@ impl PartialOrd for Key {
 
 impl Ord for Key {
     fn cmp(&self, other: &Key) -> Ordering {
-        self.values().cmp(other.values())
+        match (&self.0, &other.0) {
+            // As a rule; lists are searched all the time.
+            (KeyValues::One(Value::Text(one)), KeyValues::One(Value::Text(other))) => {
+                one.as_bytes().cmp(other.as_bytes())
+            }
+            _ => self.values().cmp(other.values()),
+        }
     }
 }
 

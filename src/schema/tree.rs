@@ -123,7 +123,8 @@ pub fn put_at(
     revision: u64,
 ) -> Result<(), TreeError> {
     let change = |old: Option<Node>| Ok(Some(stamped(old.as_ref(), node.clone(), revision)));
-    Editor { schema, steps: &path.steps, parents, change: &change, revision, sorts: false }.root(root)
+    let (steps, change) = (&path.steps[..], &change);
+    Editor { schema, steps, parents, change, revision, is_derived: false }.root(root)
 }
 
 /// Unites `node` with what is at `path`: containers and list entries field by field, leafs are replaced,
@@ -161,7 +162,8 @@ pub fn merge_at(
         };
         Ok(Some(stamped(old.as_ref(), new, revision)))
     };
-    Editor { schema, steps: &path.steps, parents, change: &change, revision, sorts: false }.root(root)
+    let (steps, change) = (&path.steps[..], &change);
+    Editor { schema, steps, parents, change, revision, is_derived: false }.root(root)
 }
 
 fn stamped(old: Option<&Node>, mut new: Node, revision: u64) -> Node {
@@ -193,12 +195,13 @@ pub fn set(
 ) -> Result<(), TreeError> {
     let Some(node) = node else { return take(root, schema, steps, revision).map(drop) };
     let change = |_| Ok(Some(node.clone()));
-    Editor { schema, steps, parents: Parents::Create, change: &change, revision, sorts: true }.root(root)
+    let (parents, change) = (Parents::Create, &change);
+    Editor { schema, steps, parents, change, revision, is_derived: true }.root(root)
 }
 
 fn take(root: &mut Fields, schema: &Schema, steps: &[Step], revision: u64) -> Result<bool, TreeError> {
-    let editor =
-        Editor { schema, steps, parents: Parents::Require, change: &|_| Ok(None), revision, sorts: false };
+    let (parents, change) = (Parents::Require, &|_| Ok(None));
+    let editor = Editor { schema, steps, parents, change, revision, is_derived: false };
     if let [.., Step { node: list, key: Some(_) }, Step { node: leaf, key: None }] = steps
         && let Kind::List { keys, .. } = &schema.node(*list).kind
         && keys.contains(leaf)
@@ -222,8 +225,9 @@ struct Editor<'a> {
     change: &'a Change<'a>,
     /// What the nodes on the way are stamped with; 0: not committed yet.
     revision: u64,
-    /// Entries of leaf-lists are put in their place even where they are state.
-    sorts: bool,
+    /// What becomes of a node does not depend on what was there, and entries of leaf-lists are put in their place even where they
+    /// are state.
+    is_derived: bool,
 }
 
 impl Editor<'_> {
@@ -326,7 +330,8 @@ impl Editor<'_> {
     /// Edits one entry of a list.
     fn entry(&self, list: &mut List, keys: &[SchemaId], key: &Key, at: usize) -> Result<(), TreeError> {
         if at + 1 == self.steps.len() {
-            match self.changed_fields(at, list.get(key), "a list entry")? {
+            let old = if self.is_derived { None } else { list.get(key) };
+            match self.changed_fields(at, old, "a list entry")? {
                 Some(fields) => list.insert(key.clone(), self.with_keys(fields, keys, key, at)?),
                 None => drop(list.remove(key)),
             }
@@ -399,7 +404,8 @@ impl Editor<'_> {
         let none = Values::default();
         let old = if let Some(Node::LeafList(values)) = old { values } else { &none };
         let id = self.steps[at].node;
-        let in_order = is_sorted_set(self.schema, id) || self.sorts && is_system_ordered(self.schema, id);
+        let in_order =
+            is_sorted_set(self.schema, id) || self.is_derived && is_system_ordered(self.schema, id);
         let new = (self.change)(old.get(value).cloned().map(Node::Leaf))?;
         let values = match new {
             None => old.without(value),
