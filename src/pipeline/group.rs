@@ -6,7 +6,9 @@ use std::net::IpAddr;
 
 use bytes::BytesMut;
 use openflow_rs::{
-    Action, Bucket, GroupDesc, GroupType, MeterBand, MeterConfig, group::decode_buckets, meter,
+    Action, Bucket, GroupDesc, GroupType, MeterBand, MeterConfig,
+    group::{decode_buckets, encode_bucket},
+    meter,
 };
 
 use super::owner::{Feature, Owner, OwnerName};
@@ -43,7 +45,9 @@ pub struct Balanced {
 pub struct GroupDraft {
     id: u32,
     kind: GroupType,
-    buckets: Vec<Bucket>,
+    /// As on the wire.
+    buckets: BytesMut,
+    names: Vec<u32>,
     balanced: Option<Balanced>,
 }
 
@@ -122,15 +126,18 @@ pub mod route_groups {
     }
 }
 
+/// Bytes of a bucket of few actions.
+const BUCKET: usize = 64;
+
 impl Group {
     /// Every bucket gets a copy.
     pub fn all(id: u32) -> GroupDraft {
-        GroupDraft { id, kind: GroupType::All, buckets: Vec::new(), balanced: None }
+        GroupDraft::of(id, GroupType::All)
     }
 
     /// One bucket, chosen by hash.
     pub fn select(id: u32) -> GroupDraft {
-        GroupDraft { id, kind: GroupType::Select, buckets: Vec::new(), balanced: None }
+        GroupDraft::of(id, GroupType::Select)
     }
 
     /// The group as a switch reports it.
@@ -158,8 +165,7 @@ impl Group {
 
     /// The groups that buckets lead to.
     pub fn named_by(buckets: &[Bucket]) -> impl Iterator<Item = u32> + '_ {
-        let named = |action: &Action| if let Action::Group(id) = action { Some(*id) } else { None };
-        buckets.iter().flat_map(|bucket| &bucket.actions).filter_map(named)
+        buckets.iter().flat_map(|bucket| &bucket.actions).filter_map(group_of)
     }
 
     /// Canonical bytes of the buckets of a group that a switch reported.
@@ -170,7 +176,16 @@ impl Group {
     }
 }
 
+/// The group that an action leads to.
+fn group_of(action: &Action) -> Option<u32> {
+    if let Action::Group(id) = action { Some(*id) } else { None }
+}
+
 impl GroupDraft {
+    fn of(id: u32, kind: GroupType) -> GroupDraft {
+        GroupDraft { id, kind, buckets: BytesMut::new(), names: Vec::new(), balanced: None }
+    }
+
     pub fn bucket(self, actions: impl IntoIterator<Item = Action>) -> Self {
         let weight = if self.kind == GroupType::Select { 100 } else { 0 };
         self.weighed(weight, actions)
@@ -178,14 +193,16 @@ impl GroupDraft {
 
     /// Of a select group, a bucket with a share of its own.
     pub fn weighed(mut self, weight: u16, actions: impl IntoIterator<Item = Action>) -> Self {
-        let mut bucket = Bucket::new(actions.into_iter().collect());
-        bucket.weight = weight;
-        self.buckets.push(bucket);
+        let names = &mut self.names;
+        let actions = actions.into_iter().inspect(|action| names.extend(group_of(action)));
+        encode_bucket(weight, actions, &mut self.buckets);
         self
     }
 
-    pub fn buckets<B: IntoIterator<Item = Action>>(self, buckets: impl IntoIterator<Item = B>) -> Self {
-        buckets.into_iter().fold(self, GroupDraft::bucket)
+    pub fn buckets<B: IntoIterator<Item = Action>>(mut self, buckets: impl IntoIterator<Item = B>) -> Self {
+        let buckets = buckets.into_iter();
+        self.buckets.reserve(BUCKET * buckets.size_hint().0);
+        buckets.fold(self, GroupDraft::bucket)
     }
 
     /// Its buckets choose the endpoint of these connections.
@@ -202,12 +219,11 @@ impl GroupDraft {
     }
 
     pub fn owned_by<F: Feature>(self, owner: &Owner<F>) -> Group {
-        let names: Vec<u32> = Group::named_by(&self.buckets).collect();
         Group {
             id: self.id,
             kind: self.kind,
-            buckets: Group::bucket_bytes(&self.buckets),
-            names: names.into(),
+            buckets: self.buckets.as_ref().into(),
+            names: self.names.into(),
             balanced: self.balanced,
             owner: owner.name().clone(),
         }

@@ -44,13 +44,15 @@ impl Bucket {
 
     pub fn encode(&self, out: &mut BytesMut) {
         let start = out.len();
-        out.put_u16(0);
-        out.put_u16(self.weight);
-        out.put_u32(self.watch_port);
-        out.put_u32(self.watch_group);
-        put_zeros(out, 4);
+        self.encode_head(out);
         encode_actions(&self.actions, out);
         patch_len(out, start, 0);
+    }
+
+    /// The bytes before the actions.
+    fn encode_head(&self, out: &mut BytesMut) {
+        let (port, group) = (u128::from(self.watch_port), u128::from(self.watch_group));
+        out.put_u128(u128::from(self.weight) << 96 | port << 64 | group << 32);
     }
 
     fn read(input: &mut Reader<'_>) -> Result<Bucket, DecodeError> {
@@ -63,6 +65,14 @@ impl Bucket {
         body.skip(4)?;
         Ok(Bucket { weight, watch_port, watch_group, actions: read_actions(&mut body, 0)? })
     }
+}
+
+/// Writes a bucket that watches nothing, action by action.
+pub fn encode_bucket(weight: u16, actions: impl IntoIterator<Item = Action>, out: &mut BytesMut) {
+    let start = out.len();
+    Bucket { weight, ..Bucket::new(Vec::new()) }.encode_head(out);
+    actions.into_iter().for_each(|action| action.encode(out));
+    patch_len(out, start, 0);
 }
 
 /// # Errors

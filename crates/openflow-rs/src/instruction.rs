@@ -3,7 +3,7 @@
 use bytes::{BufMut, BytesMut};
 
 use crate::action::{encode_actions, read_actions};
-use crate::wire::{Reader, patch_len, put_zeros};
+use crate::wire::{Reader, patch_len};
 use crate::{Action, DecodeError};
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -31,40 +31,24 @@ impl Instruction {
 
     fn encode(&self, out: &mut BytesMut) {
         let start = out.len();
-        let mut head = |kind: u16| {
-            out.put_u16(kind);
-            out.put_u16(0);
-        };
+        // Two bytes for the length, and four that most have no use for.
+        let mut head = |kind: u64, rest: u32| out.put_u64(kind << 48 | u64::from(rest));
         match self {
-            Instruction::Goto(table) => {
-                head(1);
-                out.put_u8(*table);
-                put_zeros(out, 3);
-            }
+            Instruction::Goto(table) => head(1, u32::from(*table) << 24),
             Instruction::WriteMetadata { value, mask } => {
-                head(2);
-                put_zeros(out, 4);
-                out.put_u64(*value);
-                out.put_u64(*mask);
+                head(2, 0);
+                out.put_u128(u128::from(*value) << 64 | u128::from(*mask));
             }
             Instruction::Write(actions) => {
-                head(3);
-                put_zeros(out, 4);
+                head(3, 0);
                 encode_actions(actions, out);
             }
             Instruction::Apply(actions) => {
-                head(4);
-                put_zeros(out, 4);
+                head(4, 0);
                 encode_actions(actions, out);
             }
-            Instruction::Clear => {
-                head(5);
-                put_zeros(out, 4);
-            }
-            Instruction::Meter(meter) => {
-                head(6);
-                out.put_u32(*meter);
-            }
+            Instruction::Clear => head(5, 0),
+            Instruction::Meter(meter) => head(6, *meter),
         }
         patch_len(out, start, 2);
     }

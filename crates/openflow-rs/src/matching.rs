@@ -37,12 +37,16 @@ impl MatchField {
     pub(crate) fn encode(&self, out: &mut BytesMut) {
         let bytes = self.field.bytes();
         let header = self.field.oxm_header();
-        if self.is_exact() {
+        let is_exact = self.is_exact();
+        let header = if is_exact { header } else { header & !0xff | 0x100 | (2 * bytes) as u32 };
+        if bytes <= 12 {
+            let value = self.value & ((1 << (8 * bytes)) - 1);
+            put_number(out, u128::from(header) << (8 * bytes) | value, 4 + bytes);
+        } else {
             out.put_u32(header);
             put_number(out, self.value, bytes);
-        } else {
-            out.put_u32(header & !0xff | 0x100 | (2 * bytes) as u32);
-            put_number(out, self.value, bytes);
+        }
+        if !is_exact {
             put_number(out, self.mask, bytes);
         }
     }

@@ -92,6 +92,7 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Writes the lowest bytes of a number. To write what stands side by side as one number takes a fraction of the time of writing its parts.
 pub fn put_number(out: &mut BytesMut, value: u128, bytes: usize) {
     out.put_slice(&value.to_be_bytes()[16 - bytes..]);
 }
@@ -103,7 +104,9 @@ pub fn put_zeros(out: &mut BytesMut, count: usize) {
 /// Pads what was written since `start` to a multiple of eight.
 pub fn pad8(out: &mut BytesMut, start: usize) {
     let length = out.len() - start;
-    put_zeros(out, length.next_multiple_of(8) - length);
+    if !length.is_multiple_of(8) {
+        put_zeros(out, length.next_multiple_of(8) - length);
+    }
 }
 
 /// Writes the 16-bit length of what was written since `start` at `start + at`.

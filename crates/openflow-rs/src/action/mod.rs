@@ -188,8 +188,7 @@ pub(crate) fn read_actions(input: &mut Reader<'_>, depth: usize) -> Result<Vec<A
 }
 
 fn head(out: &mut BytesMut, kind: u16, length: u16) {
-    out.put_u16(kind);
-    out.put_u16(length);
+    out.put_u32(u32::from(kind) << 16 | u32::from(length));
 }
 
 fn plain(out: &mut BytesMut, kind: u16) {

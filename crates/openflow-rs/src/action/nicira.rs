@@ -3,7 +3,7 @@
 use bytes::{BufMut, BytesMut};
 
 use super::{Action, Subfield, ct, learn};
-use crate::wire::{Reader, pad8, patch_len, put_zeros};
+use crate::wire::{Reader, pad8, patch_len, put_number, put_zeros};
 use crate::{DecodeError, Field};
 
 pub(crate) const NICIRA: u32 = 0x2320;
@@ -24,10 +24,7 @@ const CT_CLEAR: u16 = 43;
 /// Writes the header of a Nicira action; the caller pads and patches the length.
 pub(super) fn begin(out: &mut BytesMut, subtype: u16) -> usize {
     let start = out.len();
-    out.put_u16(0xffff);
-    out.put_u16(0);
-    out.put_u32(NICIRA);
-    out.put_u16(subtype);
+    put_number(out, 0xffff << 64 | u128::from(NICIRA) << 16 | u128::from(subtype), 10);
     start
 }
 
@@ -41,9 +38,8 @@ pub(super) fn encode(action: &Action, out: &mut BytesMut) {
     match action {
         Action::Load { dst, value } => {
             start = begin(out, REG_LOAD);
-            out.put_u16(dst.start << 6 | (dst.bits - 1));
-            out.put_u32(dst.field.nxm_header());
-            out.put_u64(*value);
+            let bits = u128::from(dst.start << 6 | (dst.bits - 1));
+            put_number(out, bits << 96 | u128::from(dst.field.nxm_header()) << 64 | u128::from(*value), 14);
         }
         Action::Move { src, dst } => {
             start = begin(out, REG_MOVE);
@@ -57,8 +53,8 @@ pub(super) fn encode(action: &Action, out: &mut BytesMut) {
         Action::Pop(subfield) => start = stack(out, STACK_POP, subfield),
         Action::Resubmit { in_port, table } => {
             start = begin(out, RESUBMIT_TABLE);
-            out.put_u16(*in_port);
-            out.put_u8(*table);
+            // And three bytes to the next multiple of eight.
+            put_number(out, u128::from(*in_port) << 32 | u128::from(*table) << 24, 6);
         }
         Action::Ct(ct) => {
             start = begin(out, CT);
