@@ -112,6 +112,9 @@ fn shape_of(kind: Kind, plain: &[u8]) -> (usize, Arc<Shape>) {
 /// Where the next bytes that differ begin and end, small gaps included.
 fn next_part(plain: &[u8], first: &[u8], from: usize) -> Option<(usize, usize)> {
     let differs = |at: &usize| plain.get(*at) != first.get(*at);
+    let (words, others) = (plain.get(from..)?.as_chunks::<8>().0, first.get(from..)?.as_chunks::<8>().0);
+    let equal = words.iter().zip(others).take_while(|(word, other)| word == other).count();
+    let from = from + 8 * equal;
     let begin = (from..plain.len()).find(differs)?;
     let mut end = begin + 1;
     while let Some(at) = (end..plain.len().min(end + GAP + 1)).find(differs) {

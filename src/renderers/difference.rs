@@ -1,13 +1,14 @@
 //! From what keys rendered before and render now to what has to change.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hashbrown::HashSet;
 
 use super::rendered::{AtPlace, Item, Output, flows_of};
 use crate::datastore::DerivedEdit;
 use crate::net::Dpid;
-use crate::pipeline::{Delta, Rebound, Sheaf};
+use crate::pipeline::{Delta, Flow, Rebound, Sheaf};
 
 /// Gathers the changes of one commit. A thing that one key gives up and another takes up is one change.
 #[derive(Debug, Default)]
@@ -16,6 +17,8 @@ pub(super) struct Difference {
     after: Vec<Item>,
     /// Sheaves of keys that rendered nothing before.
     new: Vec<Sheaf>,
+    /// Their flows as they were rendered, unless they are too many.
+    rendered: Vec<(Dpid, Arc<Flow>)>,
     /// The other sheaves that go and come.
     rebound: Rebound,
 }
@@ -39,6 +42,8 @@ pub(super) struct Changes {
     entries: Vec<Change>,
     /// Sheaves whose flows are all new: they are no entries.
     new: Vec<Sheaf>,
+    /// All their flows; none: they are made anew of the sheaves.
+    rendered: Vec<(Dpid, Arc<Flow>)>,
     /// The other sheaves that go and come.
     rebound: Rebound,
     /// Switches that hear of the revision even if nothing changes there.
@@ -49,10 +54,12 @@ pub(super) struct Changes {
 pub(super) type State = HashSet<AtPlace<Item>>;
 
 impl Difference {
-    /// What a key rendered before and renders now. What is as it was is the same thing as before afterwards.
-    pub fn exchange(&mut self, before: &Output, after: &mut Output) {
+    /// What a key rendered before and renders now, and flows of the latter if they are at hand: of all keys or of none. What is as it
+    /// was is the same thing as before afterwards.
+    pub fn exchange(&mut self, before: &Output, after: &mut Output, flows: Vec<(Dpid, Arc<Flow>)>) {
         if before.is_empty() {
             self.new.extend(after.sheaves().cloned());
+            self.rendered.extend(flows);
             self.after.extend(after.others());
             return;
         }
@@ -105,11 +112,12 @@ impl Difference {
         if self.before.iter().any(|item| matches!(item, Item::Flow(..))) {
             self.after.extend(self.new.iter().flat_map(flows_of));
             self.rebound.came.append(&mut self.new);
+            self.rendered.clear();
         }
-        let Difference { new, rebound, .. } = self;
+        let Difference { new, rendered, rebound, .. } = self;
         if self.before.is_empty() {
             let entries = self.after.into_iter().map(Change::came).collect();
-            return Changes { entries, new, rebound, told: Vec::new() };
+            return Changes { entries, new, rendered, rebound, told: Vec::new() };
         }
         let mut before: State = self.before.into_iter().map(AtPlace).collect();
         let mut put = Vec::new();
@@ -124,7 +132,7 @@ impl Difference {
         let mut gone: Vec<Item> = before.into_iter().map(|AtPlace(item)| item).collect();
         gone.sort_by(Item::order);
         let gone = gone.into_iter().map(|item| Change { before: Some(item), after: None });
-        Changes { entries: gone.chain(put).collect(), new, rebound, told: Vec::new() }
+        Changes { entries: gone.chain(put).collect(), new, rendered, rebound, told: Vec::new() }
     }
 }
 
@@ -190,7 +198,11 @@ impl Changes {
                 (_, Some(Item::Node(_)) | None) => {}
             }
         }
-        for sheaf in &self.new {
+        let unpacked = if self.rendered.is_empty() { &self.new[..] } else { &[] };
+        for (dpid, flow) in self.rendered {
+            deltas.entry(dpid).or_default().put_flow(flow);
+        }
+        for sheaf in unpacked {
             for flow in sheaf.flows() {
                 for dpid in sheaf.switches() {
                     deltas.entry(*dpid).or_default().put_flow(flow.clone());

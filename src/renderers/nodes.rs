@@ -84,13 +84,17 @@ impl InnerList {
     }
 }
 
+/// Children of an entry, as a rule.
+const CHILDREN: usize = 12;
+
 fn entry<const N: usize>(
     parent: DataPath,
     list: SchemaId,
     leafs: &[SchemaId],
     key: [Value; N],
 ) -> (DataPath, Build) {
-    let children = leafs.iter().copied().zip(key.iter().cloned().map(Node::Leaf)).collect();
+    let mut children = Vec::with_capacity(CHILDREN);
+    children.extend(leafs.iter().copied().zip(key.iter().cloned().map(Node::Leaf)));
     (parent.entry(list, Key::from_iter(key)), Build { children, common: SmallVec::new() })
 }
 

@@ -28,6 +28,15 @@ pub struct Rendered {
     places: Arc<Places>,
 }
 
+/// What a key has just rendered.
+pub(super) struct Fresh {
+    pub output: Output,
+    /// What of it shows a date.
+    pub dated: Option<Dated>,
+    /// The flows that are packed in it.
+    pub flows: Vec<(Dpid, Arc<Flow>)>,
+}
+
 /// What a key rendered last. Kept for every key, hence small: flows are in sheaves, and places of nodes in rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Output {
@@ -64,8 +73,8 @@ impl Rendered {
         Rendered { flows, nodes, others, revision, dated: None, places: places.clone() }
     }
 
-    /// What there is, packed, and what of it shows a date.
-    pub(super) fn finish(self) -> (Output, Option<Dated>) {
+    /// What there is, packed.
+    pub(super) fn finish(self) -> Fresh {
         let Rendered { flows, mut nodes, mut others, dated, places, .. } = self;
         let mut sheaves = Sheaf::all_of(&flows).into_iter();
         let sheaf = sheaves.next();
@@ -79,7 +88,7 @@ impl Rendered {
             row.map(|row| ThinArc::from_header_and_iter(row, nodes.into_iter().map(|(_, fields)| fields)));
         let rest = Rest { sheaves: sheaves.collect(), others: others.into() };
         let rest = Some(rest).filter(|rest| *rest != Rest::default()).map(Box::new);
-        (Output { sheaf, nodes, rest }, dated)
+        Fresh { output: Output { sheaf, nodes, rest }, dated, flows }
     }
 
     /// A flow of one switch.

@@ -10,11 +10,10 @@ use hashbrown::HashMap;
 use tracing::{debug, error};
 
 use super::Renderer;
-use super::dated::Dated;
 use super::difference::Difference;
 use super::key::Key;
 use super::places::Places;
-use super::rendered::{Item, Output, Rendered, tables};
+use super::rendered::{Fresh, Item, Output, Rendered, tables};
 use crate::model::{Allocator, Model, Row};
 use crate::net::Dpid;
 use crate::pipeline::SwitchTables;
@@ -22,9 +21,6 @@ use crate::schema::{Map, Schema};
 
 /// Keys of one commit that are worth a second thread.
 const MANY: usize = 512;
-
-/// What a key has just rendered, and what of it shows a date.
-type Fresh = (Output, Option<Dated>);
 
 /// Rows in, differences out.
 pub(super) struct Workshop {
@@ -114,7 +110,7 @@ impl Workshop {
         let rendered = self.render_all(&keys, revision);
         let mut difference = Difference::default();
         for (key, rendered) in keys.into_iter().zip(rendered) {
-            let Some((mut output, dated)) = rendered else { continue };
+            let Some(Fresh { mut output, dated, flows }) = rendered else { continue };
             let nothing = Output::default();
             let before = self.outputs.get(&key).unwrap_or(&nothing);
             if let Some(dated) = dated {
@@ -123,7 +119,7 @@ impl Workshop {
             if *before == output {
                 continue;
             }
-            difference.exchange(before, &mut output);
+            difference.exchange(before, &mut output, flows);
             let kept = self.kept.is_some().then(|| key.clone());
             let old =
                 if output.is_empty() { self.outputs.remove(&key) } else { self.outputs.insert(key, output) };
@@ -135,12 +131,16 @@ impl Workshop {
         difference
     }
 
-    /// What all renderers make of each key, in the order of the keys. Many keys are shared out: each depends on the model alone.
+    /// What all renderers make of each key, in the order of the keys. Many keys are shared out, since each depends on the model alone,
+    /// and their flows are not kept beside the packed ones.
     fn render_all(&self, keys: &[Key], revision: u64) -> Vec<Option<Fresh>> {
-        let render = |keys: &[Key]| keys.iter().map(|key| self.render_key(key, revision)).collect::<Vec<_>>();
         if keys.len() < MANY {
-            return render(keys);
+            return keys.iter().map(|key| self.render_key(key, revision)).collect();
         }
+        let render = |keys: &[Key]| {
+            let packed = |fresh: Fresh| Fresh { flows: Vec::new(), ..fresh };
+            keys.iter().map(|key| self.render_key(key, revision).map(packed)).collect::<Vec<_>>()
+        };
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
         thread::scope(|scope| {
             let shares: Vec<&[Key]> = keys.chunks(keys.len().div_ceil(threads)).collect();

@@ -58,7 +58,9 @@ impl Vpns {
             if !carriers.is_empty() && carriers.iter().all(|carrier| carrier.id != *id) {
                 continue;
             }
-            if let ([first, _, ..], Some(number)) = (&carriers[..], model.route_number(name, destination)) {
+            if let [first, _, ..] = &carriers[..]
+                && let Some(number) = model.route_number(name, destination)
+            {
                 if first.id == *id {
                     spread::route((name, vpn), (destination, number), &carriers, model, out);
                 }
