@@ -91,17 +91,12 @@ impl Claims {
 
     /// Adds a claim. Answers who lost the thing by it, if anybody.
     pub fn add(&mut self, claim: Claim, claimant: Claimant) -> Option<InterfaceId> {
-        let Some(first) = self.first.get_mut(&claim) else {
-            self.first.insert(claim, claimant);
-            return None;
-        };
-        if claimant == *first {
-            return None;
-        }
-        let (later, lost) = if claimant < *first {
-            let loser = std::mem::replace(first, claimant);
-            (loser.clone(), Some(loser.interface))
+        // As a rule nobody has it: then one search is enough.
+        let first = self.first.insert(claim.clone(), claimant.clone()).filter(|first| *first != claimant)?;
+        let (later, lost) = if claimant < first {
+            (first.clone(), Some(first.interface))
         } else {
+            self.first.insert(claim.clone(), first);
             (claimant, None)
         };
         self.others.entry(claim).or_default().insert(later);
