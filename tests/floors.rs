@@ -34,7 +34,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
         &["net", "schema", "datastore", "pipeline", "model", "southbound", "programmer"],
         &["actor.rs"],
     ),
-    ("refusal", &["net", "pipeline", "southbound", "programmer"], &["actor.rs"]),
+    ("refusal", &["net", "pipeline", "model", "southbound", "programmer"], &["actor.rs"]),
     ("ra", &["net", "schema", "datastore", "pipeline", "model", "southbound", "programmer"], &["actor.rs"]),
     (
         "northbound",

@@ -51,9 +51,12 @@ class ServicesOutside:
 
     # -- clients
 
+    def client(self, host, address, kind):
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return carry.inside(self.namespace(host), lambda: socket.socket(family, kind))
+
     def ask(self, host, address, port, protocol, wait=WAIT):
-        kind = socket.SOCK_DGRAM if protocol == "UDP" else socket.SOCK_STREAM
-        with carry.inside(self.namespace(host), lambda: socket.socket(socket.AF_INET, kind)) as client:
+        with self.client(host, address, socket.SOCK_DGRAM if protocol == "UDP" else socket.SOCK_STREAM) as client:
             client.settimeout(wait)
             client.connect((address, int(port)))
             if protocol == "UDP":
@@ -85,13 +88,25 @@ class ServicesOutside:
         raise AssertionError(f"{host} asked {address}:{port} and was answered by {answer}")
 
     @keyword
-    def host_should_be_answered_again(self, host, address, port, seconds=15):
+    @checks_packets
+    def host_should_be_refused(self, host, address, port, protocol="TCP"):
+        """It is told at once: a reset, or an ICMP error."""
+        try:
+            answer = self.ask(host, address, port, protocol)
+        except ConnectionRefusedError:
+            return
+        except OSError as error:
+            raise AssertionError(f"{host} asked {address}:{port} ({protocol}) and was not refused: {error}") from None
+        raise AssertionError(f"{host} asked {address}:{port} ({protocol}) and was answered by {answer}")
+
+    @keyword
+    def host_should_be_answered_again(self, host, address, port, seconds=15, protocol="TCP"):
         """For how long nobody answered, in seconds. Each try is short: the endpoint that is chosen may be one that is away."""
         start = time.monotonic()
 
         def answered():
             try:
-                return self.ask(host, address, port, "TCP", wait=0.4)
+                return self.ask(host, address, port, protocol, wait=0.4)
             except OSError:
                 return ""
 
@@ -108,7 +123,7 @@ class ServicesOutside:
     @checks_packets
     def bytes_back(self, host, address, port, size=1048576):
         """Sends so many bytes to a service by TCP, which sends them back; returns how many came back."""
-        with carry.inside(self.namespace(host), lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as client:
+        with self.client(host, address, socket.SOCK_STREAM) as client:
             client.settimeout(10)
             client.connect((address, int(port)))
             client.recv(200)
@@ -122,13 +137,34 @@ class ServicesOutside:
                 sender.join()
             return came
 
+    @keyword
+    def host_should_move_on(self, host, address, port, away, seconds=1.0):
+        """A host that sends datagrams from one port and never pauses: after `away` was called, others answer within so many seconds."""
+        with self.client(host, address, socket.SOCK_DGRAM) as client:
+            client.settimeout(0.05)
+            client.connect((address, int(port)))
+            first = who(client, 3)
+            BuiltIn().run_keyword(*away)
+            for cached in (True, False):
+                done = time.monotonic()
+                while (since := time.monotonic() - done) < float(seconds):
+                    answer = who(client, 0.05)
+                    if answer and answer != first:
+                        logger.info(f"from {first} to {answer} after {since:.2f} s")
+                        return answer
+                if cached:
+                    logger.warn(f"{host} stays with {first}, or has nobody, until switches forget what they have cached")
+                    self.coeus.lab.forget_cached_flows()
+            raise AssertionError(f"still {first}, or nobody")
+
     # -- servers
 
     @keyword
-    def start_server_that_tells_sources(self, pod, port):
+    def start_server_that_tells_sources(self, pod, port, protocol="TCP", version="v4"):
         """It answers everybody with the address that he has there."""
-        listener = carry.inside(self.coeus.pods[pod].namespace, lambda: socket.create_server(("", int(port))))
-        self.servers.append(Teller(listener))
+        family = socket.AF_INET6 if version == "v6" else socket.AF_INET
+        kind = socket.SOCK_DGRAM if protocol == "UDP" else socket.SOCK_STREAM
+        self.servers.append(Teller(carry.inside(self.coeus.pods[pod].namespace, lambda: socket.socket(family, kind)), int(port)))
 
     @keyword
     def stop_tellers(self):
@@ -181,10 +217,28 @@ class ServicesOutside:
         return f"{net}.2"
 
 
+def who(client, patience):
+    """Asks again and again for so many seconds; answers who answered, or nobody."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        try:
+            client.send(b"who?")
+            return client.recv(200).decode()
+        except OSError:
+            continue
+    return None
+
+
 class Teller(threading.Thread):
-    def __init__(self, listener):
+    def __init__(self, listener, port):
         super().__init__(daemon=True)
         self.listener = listener
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if listener.family == socket.AF_INET6:
+            self.listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        self.listener.bind(("", port))
+        if listener.type == socket.SOCK_STREAM:
+            self.listener.listen(64)
         self.listener.settimeout(0.2)
         self.ends = threading.Event()
         self.start()
@@ -192,12 +246,19 @@ class Teller(threading.Thread):
     def run(self):
         while not self.ends.is_set():
             try:
-                taken, (address, _) = self.listener.accept()
+                self.tell()
             except OSError:
                 continue
-            with taken:
-                taken.sendall(address.encode())
         self.listener.close()
+
+    def tell(self):
+        if self.listener.type == socket.SOCK_DGRAM:
+            _, client = self.listener.recvfrom(200)
+            self.listener.sendto(client[0].encode(), client)
+            return
+        taken, client = self.listener.accept()
+        with taken:
+            taken.sendall(client[0].encode())
 
     def stop(self):
         self.ends.set()
