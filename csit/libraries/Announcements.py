@@ -1,4 +1,5 @@
-"""Robot keywords for addresses that move from node to node: a host on the wire asks for one all the time, and keeps what it sees."""
+"""Robot keywords for addresses that move from node to node: a host on the wire asks for one all the time, and keeps what it sees. And for
+hosts that answer solicitations in their own way."""
 
 import collections
 import ipaddress
@@ -26,6 +27,7 @@ SOLICITED, OVERRIDE = 0x40, 0x20
 class Announcements:
     def __init__(self):
         self.asking = []
+        self.terse = []
 
     @keyword
     def begin_to_ask(self, host, *addresses):
@@ -51,6 +53,46 @@ class Announcements:
         for one in seen:
             logger.info(one)
         return seen
+
+
+    @keyword
+    def answer_without_option(self, host, address):
+        """A host has an address beside its own, and says so without saying its MAC address (RFC 4861 section 4.4)."""
+        floating = BuiltIn().get_library_instance("Floating")
+        # No kernel answers at one link for an address that is at another.
+        floating.inside(host, "ip", "address", "add", f"{address}/128", "dev", "lo")
+        self.terse.append(Terse(floating.hosts[host], ipaddress.IPv6Address(address)))
+
+    @keyword
+    def end_answers_without_option(self):
+        """How often they were asked."""
+        asked = [terse.end() for terse in self.terse]
+        self.terse = []
+        return sum(asked)
+
+
+class Terse(threading.Thread):
+    def __init__(self, namespace, address):
+        super().__init__(daemon=True)
+        self.address = address
+        self.watch = carry.Watch(namespace)
+        self.mac = self.watch.socket.getsockname()[4]
+        self.asked = 0
+        self.ends = threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.ends.wait(0.02):
+            for frame in self.watch.frames():
+                if frame[12:14] == b"\x86\xdd" and frame[20] == 58 and frame[54] == SOLICITATION and frame[62:78] == self.address.packed:
+                    self.asked += 1
+                    self.watch.send(advertisement(self.mac, self.address, ipaddress.IPv6Address(frame[22:38]), frame[6:12]))
+        self.watch.socket.close()
+
+    def end(self):
+        self.ends.set()
+        self.join()
+        return self.asked
 
 
 class Asking(threading.Thread):
@@ -124,14 +166,25 @@ def solicitation(mac, asker, target):
     """RFC 4861 section 4.3, to the target's solicited-node group."""
     text = ":".join(f"{octet:02x}" for octet in mac)
     group = ipaddress.IPv6Address(ipaddress.IPv6Address("ff02::1:ff00:0").packed[:13] + target.packed[13:])
-    message = frames.neighbour(SOLICITATION, str(target), 1, text)
-    summed = asker.packed + group.packed + struct.pack("!II", len(message), 58) + message
-    total = sum(struct.unpack(f"!{len(summed) // 2}H", summed))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    message = message[:2] + struct.pack("!H", ~total & 0xFFFF) + message[4:]
+    message = summed(asker, group, frames.neighbour(SOLICITATION, str(target), 1, text))
     to = "33:33:" + ":".join(f"{octet:02x}" for octet in group.packed[12:])
     return frames.ethernet(text, 0x86DD, frames.ipv6(str(asker), str(group), socket.IPPROTO_ICMPV6, message), to=to)
+
+
+def advertisement(mac, address, asker, to):
+    """An answer without any option."""
+    message = summed(address, asker, frames.icmpv6(ADVERTISEMENT, bytes([SOLICITED | OVERRIDE, 0, 0, 0]) + address.packed))
+    own, to = (":".join(f"{octet:02x}" for octet in octets) for octets in (mac, to))
+    return frames.ethernet(own, 0x86DD, frames.ipv6(str(address), str(asker), socket.IPPROTO_ICMPV6, message), to=to)
+
+
+def summed(source, to, message):
+    """The message with its checksum (RFC 4443 section 2.3)."""
+    words = source.packed + to.packed + struct.pack("!II", len(message), 58) + message
+    total = sum(struct.unpack(f"!{len(words) // 2}H", words))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return message[:2] + struct.pack("!H", ~total & 0xFFFF) + message[4:]
 
 
 def nd_told(frame):

@@ -68,14 +68,17 @@ A Next Hop That Does Not Answer Carries Nothing Until It Does
     [Documentation]    c3 answers no questions any more, while its port stays: its connections go to the others, and come back with it.
     Resource Should Say    ${NEXT HOPS}    10.50.0.11    10.50.0.13    10.50.0.14
     Resource Should Not Say    ${NEXT HOPS}    "silent"
+    Next Hops Should Be Counted    answering=3    silent=0
     Answer No Questions    c3
     Resource Should Come To Say    ${NEXT HOPS}    "silent"
+    Next Hops Should Be Counted    answering=2    silent=1
     Wait For Switches
     ${answers}=    Who Answers    c2    10.88.0.1
     Only Those Of Should Move    ${ANSWERS}    ${answers}    c3
     All Should Answer    ${answers}    c1    c4
     Answer Questions Again    c3
     Wait Until Keyword Succeeds    30 s    200 ms    Resource Should Not Say    ${NEXT HOPS}    "silent"
+    Next Hops Should Be Counted    answering=3    silent=0
     Wait For Switches
     ${answers}=    Who Answers    c2    10.88.0.1
     Should Be Equal    ${answers}    ${ANSWERS}
@@ -262,6 +265,14 @@ Start Two Nodes
     PUT On Session    coeus    ${CONFIG}/elan:elan-instances/elan-instance/lan    json=${elan}    expected_status=201
     ${vpn}=    Evaluate    {"l3vpn:vpn-instance": [{"vpn-instance-name": "corp", "ipv4-family": {"route-distinguisher": ["7:1"]}}]}
     PUT On Session    coeus    ${CONFIG}/l3vpn:vpn-instances/vpn-instance/corp    json=${vpn}    expected_status=201
+
+Next Hops Should Be Counted
+    [Documentation]    As /metrics tells them.
+    [Arguments]    &{states}
+    ${page}=    GET On Session    coeus    /metrics    expected_status=200
+    FOR    ${state}    ${count}    IN    &{states}
+        Should Contain    ${page.text}    coeus_next_hops{state="${state}"} ${count}\n
+    END
 
 Give Pod Both Versions
     [Arguments]    ${name}    ${namespace}    ${v4}    ${v6}

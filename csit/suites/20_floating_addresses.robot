@@ -3,6 +3,7 @@ Documentation       Addresses outside, on two nodes that share a physical networ
 ...                 by hand, and made of services ("Create Service" and "Delete Service"; TC2 and TC3).
 Resource            ../resources/coeus.resource
 Library             ../libraries/Floating.py
+Library             ../libraries/Announcements.py
 Suite Setup         Start Two Nodes And Hosts
 Suite Teardown      Stop Lab
 
@@ -177,6 +178,13 @@ Pods Share An Address Of IPv6 As Well
     Host Should Not Reach    host    fd00:2::10
     Ping Should Fail    blue:p2    fd00:2::20
     Ping Should Pass    blue:p2    203.0.113.9
+
+Who Answers Without Saying His MAC Address Is Met
+    Answer Without Option    host    2001:db8:113::77
+    Ping Should Pass    blue:p2    2001:db8:113::77
+    Resource Should Say    ${OPERATIONAL}/coeus-external:neighbours    2001:db8:113::77
+    ${asked}=    End Answers Without Option
+    Should Be True    ${asked} > 0
 
 An Address Of IPv6 Leads To Its Pod And Out
     Put Floating    r6    2001:db8:113::7    blue:p2    fd00:2::10

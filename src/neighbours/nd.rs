@@ -15,7 +15,8 @@ const HOP_LIMIT: u8 = 255;
 const SOURCE: u8 = 1;
 const TARGET: u8 = 2;
 const ONE_UNIT: u8 = 1;
-/// Flag of an advertisement: what was known before does not hold any more.
+/// Flags of an advertisement: it answers a question; what was known before does not hold any more.
+const SOLICITED: u8 = 0x40;
 const OVERRIDE: u8 = 0x20;
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
@@ -37,7 +38,13 @@ pub fn read(frame: &[u8]) -> Option<(Ipv6Addr, MacAddr)> {
         ADVERTISEMENT => (Ipv6Addr::from(target), TARGET),
         _ => return None,
     };
-    let mac = link_layer_address(payload.get(16..)?, option)?;
+    let options = payload.get(16..)?;
+    let is_answer = message.type_u8() == ADVERTISEMENT && message.bytes5to8()[0] & SOLICITED != 0;
+    let mac = match options {
+        // Who answers may leave the option out (section 4.4). It could only say what the frame says.
+        [] if is_answer => MacAddr(ethernet.source()),
+        _ => link_layer_address(options, option)?,
+    };
     let told = !mac.is_group() && !mac.is_zero() && ethernet.source() == mac.0;
     (told && !address.is_unspecified() && !address.is_multicast()).then_some((address, mac))
 }
@@ -145,6 +152,33 @@ mod tests {
         assert_eq!(changed(57, 0), None, "its checksum is wrong");
         let nobody = solicitation(MAC, Ipv6Addr::UNSPECIFIED, address("2001:db8:113::1"));
         assert_eq!(read(&nobody), None, "who looks whether an address is free has none");
+    }
+
+    /// An answer to `2001:db8:113::7` that says nothing but the target.
+    fn without_option(flags: u8) -> Vec<u8> {
+        let (target, asker) = (address("2001:db8:113::1"), address("2001:db8:113::7"));
+        let kind = Icmpv6Type::Unknown { type_u8: ADVERTISEMENT, code_u8: 0, bytes5to8: [flags, 0, 0, 0] };
+        let builder = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], MAC.0)
+            .ipv6(target.octets(), asker.octets(), HOP_LIMIT)
+            .icmpv6(kind);
+        let mut frame = Vec::new();
+        builder.write(&mut frame, &target.octets()).unwrap();
+        frame
+    }
+
+    #[test]
+    fn who_answers_without_the_option_is_where_his_frame_comes_from() {
+        let told = Some((address("2001:db8:113::1"), MacAddr([2, 0, 0, 0, 0, 1])));
+        assert_eq!(read(&without_option(SOLICITED | OVERRIDE)), told);
+        assert_eq!(read(&without_option(SOLICITED)), told);
+        assert_eq!(read(&without_option(OVERRIDE)), None, "nobody asked");
+        let mut from_group = without_option(SOLICITED);
+        from_group[6] = 3;
+        assert_eq!(read(&from_group), None);
+        // Who asks says where he is, or does not want to be known.
+        let mut asks = solicited();
+        asks.truncate(78);
+        assert_eq!(read(&asks), None);
     }
 
     proptest! {

@@ -153,7 +153,11 @@ impl Page<'_, '_> {
         const NEXT_HOP: &str = "/coeus-next-hop:next-hops/next-hop";
         let all = self.container("/coeus-next-hop:next-hops").unwrap_or_default();
         let state = self.id(&format!("{NEXT_HOP}/state"));
-        let counted = self.count(&all, NEXT_HOP, state);
+        // Of both kinds, so that an alert need not tell none from no answer.
+        let mut counted: BTreeMap<String, u64> =
+            ["answering", "silent"].map(|state| (state.to_owned(), 0)).into();
+        counted.extend(self.count(&all, NEXT_HOP, state));
+        let counted: Vec<(String, u64)> = counted.into_iter().collect();
         self.gauges(
             "coeus_next_hops",
             "Next hops that share a route by whether they answer",
