@@ -93,6 +93,15 @@ class Floating:
         return {"odl-nat:router-ports": [{"router-id": router, "external-network-id": NETWORK, "ports": ports}]}
 
     @keyword
+    def router_body(self, name, *addresses, enable=True):
+        """A router of ext-routers: the VPN of that name, whose pods share these addresses."""
+        subnet = "5b1e0000-0000-4000-8000-000000000001"
+        return {"odl-nat:routers": [{
+            "router-name": name, "network-id": NETWORK, "enable-snat": bool(enable),
+            "external-ips": [{"subnet-id": subnet, "ip-address": address} for address in addresses],
+        }]}
+
+    @keyword
     def service_body(self, uid, name, namespace, addresses, *pods):
         """A service with addresses outside (separated by commas); its pods by their names."""
         uids = [self.coeus.pod_uid(f"{namespace}:{pod}") for pod in pods]

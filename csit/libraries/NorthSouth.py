@@ -1,5 +1,6 @@
 """Robot keywords for what lies between pods and everything else: the node, and what is behind an interface."""
 
+import re
 import subprocess
 
 from robot.api import logger
@@ -158,11 +159,22 @@ class NorthSouth:
         return carry.pour(self.outside, self.coeus.pods[pod].namespace, address, port, size)[0]
 
     @keyword
-    def connections_outside(self, node, address):
+    def connections_outside(self, node, address, zones=("65520",)):
         """How many connections of source NAT a node's switch remembers that began at the address; ICMPv6 ends by itself."""
-        dump = self.node(node).appctl("dpctl/dump-conntrack", "zone=65520")
+        dump = self.node(node).appctl("dpctl/dump-conntrack")
         logger.info(dump)
-        return sum(1 for line in dump.splitlines() if f"orig=(src={address}," in line and not line.startswith("icmpv6"))
+
+        def is_one(line):
+            zone = re.search(r"zone=(\d+)", line)
+            began_there = f"orig=(src={address}," in line and not line.startswith("icmpv6")
+            return began_there and zone is not None and zone.group(1) in zones
+
+        return sum(map(is_one, dump.splitlines()))
+
+    @keyword
+    def router_connections(self, node, address):
+        """The same of what the pods of VPNs share."""
+        return self.connections_outside(node, address, [str(zone) for zone in range(100, 5000)])
 
     @keyword
     def connections_outside_should_be(self, node, address, count):

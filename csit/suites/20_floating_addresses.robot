@@ -185,6 +185,7 @@ Who Answers Without Saying His MAC Address Is Met
     Resource Should Say    ${OPERATIONAL}/coeus-external:neighbours    2001:db8:113::77
     ${asked}=    End Answers Without Option
     Should Be True    ${asked} > 0
+    [Teardown]    End Answers Without Option
 
 An Address Of IPv6 Leads To Its Pod And Out
     Put Floating    r6    2001:db8:113::7    blue:p2    fd00:2::10

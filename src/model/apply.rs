@@ -170,6 +170,7 @@ impl Model {
             Row::SourceNat(row) => self.put_source_nat(row, work),
             Row::ExternalNetwork(id, row) => self.put_external_network(&id, row, allocator, work),
             Row::FloatingRouter(id, row) => self.put_router(&id, row, work),
+            Row::ExtRouter(name, row) => self.put_ext_router(&name, row, work),
             Row::Neighbour(network, address, mac) => self.put_neighbour((network, address), mac, work),
             Row::Watched(watched) => self.put_watched(watched, work),
             Row::Silent(interface, address, silent) => self.put_silent((interface, address), silent, work),

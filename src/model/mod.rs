@@ -44,8 +44,8 @@ pub use apply::Model;
 pub use claims::{Claim, Claimant, Strength};
 pub use conflict::{Claimer, Conflict};
 pub use external::{
-    ExternalNetwork, FaultPlace, Floating, FloatingFault, FloatingReason, FloatingRouter, Mapping, Outlet,
-    external_vpn_key, floating_mac,
+    ExtRouter, ExternalNetwork, FaultPlace, Floating, FloatingFault, FloatingReason, FloatingRouter, Mapping,
+    Napt, Outlet, external_vpn_key, floating_mac,
 };
 pub use ids::{Allocator, FIRST_VPN_ID, IdKey, POOL_VNIS, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
 pub use interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};

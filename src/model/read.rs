@@ -49,6 +49,7 @@ enum RowKey {
     SourceNat,
     ExternalNetwork(Text),
     FloatingRouter(Text),
+    ExtRouter(Text),
     Neighbour(Text, IpAddr),
     Lost(Text),
     Watched,
@@ -156,6 +157,7 @@ impl Reader {
         let (top, list, key) = match at {
             FaultPlace::Network(id) => (names.external_networks, names.networks, id),
             FaultPlace::Router(id) => (names.floating_ip_info, names.router_ports, id),
+            FaultPlace::ExtRouter(name) => (names.ext_routers, names.routers, name),
             FaultPlace::Service(uid) => return self.service_path(&ServiceSubject::Service(uid.clone())),
             FaultPlace::SourceNat => return DataPath::root().child(self.names.source_nat.source_nat),
         };
@@ -279,6 +281,8 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         Some((external.networks, RowKey::ExternalNetwork))
     } else if config && top.node == external.floating_ip_info {
         Some((external.router_ports, RowKey::FloatingRouter))
+    } else if config && top.node == external.ext_routers {
+        Some((external.routers, RowKey::ExtRouter))
     } else if config && top.node == names.policy.namespaces {
         Some((names.policy.namespace_entry, RowKey::Namespace))
     } else if config && top.node == names.netvirt.elan_instances {
@@ -353,6 +357,7 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     let external = &names.external;
     list(config, external.external_networks, external.networks, RowKey::ExternalNetwork);
     list(config, external.floating_ip_info, external.router_ports, RowKey::FloatingRouter);
+    list(config, external.ext_routers, external.routers, RowKey::ExtRouter);
     list(operational, external.lost_switches, external.lost_switch, RowKey::Lost);
     let neighbours = external.all_neighbours(snapshot).into_iter();
     rows.extend(neighbours.map(|(network, address)| RowKey::Neighbour(network, address)));
@@ -447,6 +452,7 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
         }
         RowKey::SourceNat => Row::SourceNat(names.source_nat.read(snapshot)),
         RowKey::ExternalNetwork(id) => Row::ExternalNetwork(id.clone(), names.external.network(snapshot, id)),
+        RowKey::ExtRouter(name) => Row::ExtRouter(name.clone(), names.external.ext_router(snapshot, name)),
         RowKey::FloatingRouter(id) => Row::FloatingRouter(id.clone(), names.external.router(snapshot, id)),
         RowKey::Neighbour(network, address) => {
             let mac = names.external.neighbour(snapshot, network, *address);

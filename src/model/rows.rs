@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ipnetwork::IpNetwork;
 
-use super::external::{ExternalNetwork, FloatingRouter};
+use super::external::{ExtRouter, ExternalNetwork, FloatingRouter};
 use super::policies::{AclRow, Namespace, PolicyRow};
 use super::pools::Network;
 use super::services::{Service, ServiceEndpoints, ServicePool};
@@ -234,6 +234,8 @@ pub enum Row {
     ExternalNetwork(Text, Option<ExternalNetwork>),
     /// By `router-id`.
     FloatingRouter(Text, Option<FloatingRouter>),
+    /// By `router-name`.
+    ExtRouter(Text, Option<ExtRouter>),
     /// Somebody on an external network.
     Neighbour(Text, IpAddr, Option<MacAddr>),
     /// Whether a switch was away for long.

@@ -8,9 +8,9 @@ use super::difference::Changes;
 use super::workshop::Workshop;
 use crate::datastore::Store;
 use crate::model::{
-    AllocationPool, Allocator, Beyond, Bridge, EndpointPort, ExternalNetwork, FloatingRouter, InterfaceId,
-    K8sNode, Lease, Mapping, Network, NetworkType, Pod, PodInterface, Pool, Port, PortId, Reason, Row,
-    Service, ServiceEndpoints, ServicePort, SourceNat, Target,
+    AllocationPool, Allocator, Beyond, Bridge, EndpointPort, ExtRouter, ExternalNetwork, FloatingRouter,
+    InterfaceId, K8sNode, Lease, Mapping, Network, NetworkType, Pod, PodInterface, Pool, Port, PortId,
+    Reason, Row, Service, ServiceEndpoints, ServicePort, SourceNat, Target,
 };
 use crate::net::{Dpid, MacAddr, OfPort, Transport, UnderlayMtu};
 use crate::pipeline::{Delta, Held, SwitchTables};
@@ -168,6 +168,7 @@ fn describe(row: &Row) -> (String, bool) {
         Row::SourceNat(row) => ("source nat".to_owned(), row.is_none()),
         Row::ExternalNetwork(key, row) => (format!("external network {key}"), row.is_none()),
         Row::FloatingRouter(key, row) => (format!("router {key}"), row.is_none()),
+        Row::ExtRouter(key, row) => (format!("ext-router {key}"), row.is_none()),
         Row::Neighbour(network, address, mac) => (format!("neighbour {network} {address}"), mac.is_none()),
         Row::Watched(watched) => ("watched".to_owned(), *watched),
         Row::Silent(interface, address, silent) => (format!("silent {interface} {address}"), !silent),
@@ -357,6 +358,13 @@ pub fn floating(router: &str, network: &str, mappings: &[(&str, &str, &str)]) ->
     let mappings = mappings.iter().map(mapping).collect();
     let row = FloatingRouter { network: Some(network.into()), mappings, faults: Vec::new() };
     Row::FloatingRouter(router.into(), Some(row))
+}
+
+/// A VPN whose pods share addresses outside.
+pub fn ext_router(vpn: &str, network: &str, addresses: &[&str]) -> Row {
+    let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
+    let row = ExtRouter { network: Some(network.into()), is_on: true, addresses, faults: Vec::new() };
+    Row::ExtRouter(vpn.into(), Some(row))
 }
 
 /// Somebody on an external network; the MAC ends in the last octet of the address.

@@ -43,6 +43,7 @@ impl Model {
         let changed = if lost { self.external.lost.insert(dpid) } else { self.external.lost.remove(&dpid) };
         if changed {
             work.dirty_exposed.extend(self.exposed().map(|service| service.uid.clone()));
+            self.mark_all_napt(work);
         }
     }
 
@@ -85,7 +86,7 @@ impl Model {
 }
 
 /// The highest wins (rendezvous hashing).
-fn weight(address: IpAddr, dpid: Dpid) -> u64 {
+pub(super) fn weight(address: IpAddr, dpid: Dpid) -> u64 {
     let mut bytes = match address {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),

@@ -8,6 +8,7 @@ use super::super::apply::Model;
 use super::super::rows::{NetworkType, Row, usable};
 use super::super::services::Service;
 use super::super::source_nat::SourceNat;
+use super::napt::ExtRouter;
 use super::rows::last_octets;
 use super::{ExternalNetwork, FloatingRouter, Mapping};
 use crate::schema::Text;
@@ -29,6 +30,7 @@ pub enum FaultPlace {
     Router(Text),
     Service(Text),
     SourceNat,
+    ExtRouter(Text),
 }
 
 /// The rows of a commit, where they differ from the model.
@@ -36,6 +38,7 @@ pub enum FaultPlace {
 struct Coming<'a> {
     networks: BTreeMap<&'a Text, Option<&'a ExternalNetwork>>,
     routers: BTreeMap<&'a Text, Option<&'a FloatingRouter>>,
+    ext_routers: BTreeMap<&'a Text, Option<&'a ExtRouter>>,
     services: BTreeMap<&'a Text, Option<&'a Service>>,
     source_nat: Option<Option<&'a SourceNat>>,
 }
@@ -51,6 +54,7 @@ impl Model {
             match row {
                 Row::ExternalNetwork(id, row) => drop(coming.networks.insert(id, row.as_ref())),
                 Row::FloatingRouter(id, row) => drop(coming.routers.insert(id, row.as_ref())),
+                Row::ExtRouter(name, row) => drop(coming.ext_routers.insert(name, row.as_ref())),
                 Row::SourceNat(row) => coming.source_nat = Some(row.as_ref()),
                 Row::Service(uid, row) => drop(coming.services.insert(uid, row.as_ref())),
                 _ => {}
@@ -61,6 +65,9 @@ impl Model {
         }
         for (id, row) in &coming.routers {
             row.map_or(Ok(()), |row| self.check_router(id, row, &coming))?;
+        }
+        for (name, row) in &coming.ext_routers {
+            row.map_or(Ok(()), |row| self.check_ext_router(name, row, &coming))?;
         }
         for (uid, row) in &coming.services {
             row.map_or(Ok(()), |row| self.check_exposed(uid, row, &coming))?;
@@ -99,6 +106,55 @@ impl Model {
             if let Some(owner) = other.or_else(beside) {
                 let next = "choose another one";
                 return fault(true, format!("{leaf} {source} of node {node} is that of {owner}; {next}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Addresses that the pods of a VPN share are granted, and nobody else's.
+    fn check_ext_router(
+        &self,
+        name: &Text,
+        row: &ExtRouter,
+        coming: &Coming<'_>,
+    ) -> Result<(), FloatingFault> {
+        let fault = |in_use, what: String| {
+            let message = format!("ext-routers: router {name}: {what}");
+            Err(FloatingFault { at: FaultPlace::ExtRouter(name.clone()), in_use, message })
+        };
+        if let Some(text) = row.faults.first() {
+            return fault(false, format!("external-ips: {text:?} is no address"));
+        }
+        let before = self.external.ext_routers.get(name);
+        let is_old = |address: &&IpAddr| {
+            before.is_some_and(|before| before.network == row.network && before.addresses.contains(*address))
+        };
+        let mut fresh = row.addresses.iter().filter(|address| !is_old(address)).peekable();
+        if fresh.peek().is_none() {
+            return Ok(());
+        }
+        let Some(network) = &row.network else {
+            return fault(
+                false,
+                "network-id is missing; name the network that external-ips are of".to_owned(),
+            );
+        };
+        let Some((_, granting)) = self.coming_networks(coming).find(|(id, _)| *id == network) else {
+            let next = "write it to /odl-nat:external-networks first";
+            return fault(false, format!("external network {network} does not exist; {next}"));
+        };
+        for address in fresh {
+            if !granting.grants(*address) {
+                let next = "have it granted (coeus-external:granted), or choose one that is";
+                return fault(
+                    false,
+                    format!(
+                        "external-ip {address} is outside the granted ranges of network {network}; {next}"
+                    ),
+                );
+            }
+            if let Some(owner) = self.owner_beside(*address, &FaultPlace::ExtRouter(name.clone()), coming) {
+                return fault(true, format!("external-ip {address} is that of {owner}; choose another one"));
             }
         }
         Ok(())
@@ -323,7 +379,16 @@ impl Model {
             let (node, _) = nat.all().find(|(_, source)| *source == address)?;
             Some(format!("the pods of node {node} (source-nat)"))
         };
-        of_router.or_else(service).or_else(shared)
+        let known =
+            self.external.ext_routers.iter().filter(|(name, _)| !coming.ext_routers.contains_key(name));
+        let ext_routers =
+            known.chain(coming.ext_routers.iter().filter_map(|(name, row)| Some((*name, (*row)?))));
+        let mut ext_routers = ext_routers.filter(|(name, _)| FaultPlace::ExtRouter((*name).clone()) != *this);
+        let napt = || {
+            let (name, _) = ext_routers.find(|(_, row)| row.addresses.contains(&address))?;
+            Some(format!("the pods of router {name} (ext-routers)"))
+        };
+        of_router.or_else(service).or_else(shared).or_else(napt)
     }
 }
 

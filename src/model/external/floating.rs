@@ -64,6 +64,16 @@ pub enum FloatingReason {
     NobodyThere(Text),
     #[error("the node whose pods share it has no switch here")]
     NoSwitch,
+    #[error("router {0} has enable-snat false")]
+    SnatOff(Text),
+    #[error("router {0} is no VPN: a router is the vpn-instance of its name")]
+    NoRouterVpn(Text),
+    #[error("no switch with pods of VPN {router} leads to external network {network}")]
+    NoPods { router: Text, network: Text },
+    #[error("every switch with pods of VPN {0} that leads to the network has one already")]
+    Spare(Text),
+    #[error("there are too many VPNs: connections of router {0} could not be told from others")]
+    NoZone(Text),
     #[error("pool of VPN ids is used up")]
     NoVpn,
     #[error("external network {network}: {reason}")]
@@ -112,6 +122,7 @@ impl Model {
         }
         match self.floating(address) {
             Some(floating) => Some(floating.map(|floating| floating.outlet)),
+            None if self.router_at(address).is_some() => self.napt_outlet(address),
             None => {
                 let (network, dpid) = self.shared_at(address)?;
                 let dpid = dpid.ok_or(FloatingReason::NoSwitch);
@@ -153,6 +164,9 @@ impl Model {
 
     /// Where it is written that this address is asked for.
     pub fn floating_at(&self, address: IpAddr) -> Option<FaultPlace> {
+        if let Some(name) = self.router_at(address) {
+            return Some(FaultPlace::ExtRouter(name.clone()));
+        }
         let Wish { of_service, router, .. } = self.external.wishes.get(&address)?.first()?;
         let router = router.clone();
         Some(if *of_service { FaultPlace::Service(router) } else { FaultPlace::Router(router) })

@@ -4,6 +4,7 @@
 //! floating-ip-info, by hand ──┐
 //! services with addresses ────┴► wishes by address ─► the first one ─► interface, switch, port to the network
 //! services with ports, too ───► all endpoints ─► one switch that is there ─► port to the network
+//! ext-routers ────────────────► pods of a VPN ─► a switch that has some ─► port to the network
 //! ```
 //! An address leads to one interface: of several that ask for one, what was written by hand comes first, then by router and
 //! port. Where nothing is missing it is *placed* on the switch of its interface; all else follows from the places.
@@ -11,11 +12,13 @@
 mod balanced;
 mod check;
 mod floating;
+mod napt;
 mod rows;
 mod services;
 
 pub use check::{FaultPlace, FloatingFault};
 pub use floating::{Floating, FloatingReason, Outlet, floating_mac};
+pub use napt::{ExtRouter, Napt};
 pub use rows::{ExternalNames, ExternalNetwork, FloatingRouter, Mapping, neighbour_key};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +37,9 @@ pub(super) struct External {
     /// The VPN that stands for each network in the pipeline.
     pub vpns: BTreeMap<Text, VpnId>,
     pub routers: BTreeMap<Text, FloatingRouter>,
+    pub ext_routers: BTreeMap<Text, ExtRouter>,
+    /// The same by address.
+    pub routers_at: BTreeMap<IpAddr, BTreeSet<Text>>,
     pub neighbours: BTreeMap<(Text, IpAddr), MacAddr>,
     /// Services with addresses outside, by namespace; empty where a service has none.
     pub exposed_in: BTreeMap<Text, BTreeSet<Text>>,
@@ -70,7 +76,7 @@ pub(super) struct Wish {
 /// Where an address is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// `None`: the pods of a node share it.
+    /// `None`: the pods of a node or a VPN share it.
     pub interface: Option<InterfaceId>,
     pub network: Text,
     pub dpid: Dpid,
@@ -143,6 +149,7 @@ impl Model {
     fn touch_external(&self, id: &Text, work: &mut Work) {
         work.dirty_floating.extend(self.external.wishes.keys());
         work.dirty_floating.extend(self.shared_addresses());
+        self.mark_all_napt(work);
         self.touch_neighbours(id, work);
         let spans = self.external.spans.keys().filter(|(network, _)| network == id);
         work.touched.external.extend(spans.cloned());
@@ -195,6 +202,7 @@ impl Model {
     /// Works out where the addresses are that may be elsewhere now. Runs when the interfaces are settled.
     pub(super) fn settle_external(&mut self, work: &mut Work) {
         self.settle_exposed(work);
+        self.mark_touched_napt(work);
         let mut dirty = std::mem::take(&mut work.dirty_floating);
         if !self.external.wishes.is_empty() {
             let touched = &work.touched;
@@ -223,6 +231,9 @@ impl Model {
             if before == after {
                 continue;
             }
+            // Who shares it goes another way.
+            let routers = self.external.routers_at.get(&address).into_iter().flatten();
+            work.touched.vpns.extend(routers.filter(|name| self.vpns.contains_key(*name)).cloned());
             if let Some(Place { interface, network, dpid }) = before {
                 if let Some(interface) = interface {
                     remove_from(&mut self.external.placed_at, &interface, &address);

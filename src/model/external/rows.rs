@@ -7,6 +7,7 @@ use ipnetwork::{IpNetwork, Ipv4Network, Ipv6Network};
 
 use super::super::read::{entries, text_key, unicast};
 use super::super::rows::NetworkType;
+use super::napt::ExtRouter;
 use crate::datastore::Snapshot;
 use crate::net::{Dpid, MacAddr};
 use crate::schema::{Fields, Key, Schema, SchemaId, Text, Value};
@@ -104,6 +105,11 @@ pub struct ExternalNames {
     ports: SchemaId,
     mappings: SchemaId,
     external_ip: SchemaId,
+    pub ext_routers: SchemaId,
+    pub routers: SchemaId,
+    network_id: SchemaId,
+    enable_snat: SchemaId,
+    external_ips: SchemaId,
     pub lost_switches: SchemaId,
     pub lost_switch: SchemaId,
     pub neighbours: SchemaId,
@@ -118,6 +124,7 @@ impl ExternalNames {
         let id = |path: &str| schema.resolve(path);
         let network = |leaf: &str| id(&format!("/odl-nat:external-networks/networks/{leaf}"));
         let router = |leaf: &str| id(&format!("/odl-nat:floating-ip-info/router-ports/{leaf}"));
+        let ext_router = |leaf: &str| id(&format!("/odl-nat:ext-routers/routers/{leaf}"));
         ExternalNames {
             external_networks: id("/odl-nat:external-networks"),
             networks: id("/odl-nat:external-networks/networks"),
@@ -136,6 +143,11 @@ impl ExternalNames {
             ports: router("ports"),
             mappings: router("ports/internal-to-external-port-map"),
             external_ip: router("ports/internal-to-external-port-map/external-ip"),
+            ext_routers: id("/odl-nat:ext-routers"),
+            routers: id("/odl-nat:ext-routers/routers"),
+            network_id: ext_router("network-id"),
+            enable_snat: ext_router("enable-snat"),
+            external_ips: ext_router("external-ips"),
             lost_switches: id("/coeus-external:lost-switches"),
             lost_switch: id("/coeus-external:lost-switches/lost-switch"),
             neighbours: id("/coeus-external:neighbours"),
@@ -192,6 +204,26 @@ impl ExternalNames {
                             .into(),
                     ),
                 }
+            }
+        }
+        Some(row)
+    }
+
+    pub fn ext_router(&self, snapshot: &Snapshot, name: &Text) -> Option<ExtRouter> {
+        let all = snapshot.config.input.container(self.ext_routers)?;
+        let fields = all.list(self.routers)?.get(&text_key(name))?;
+        let mut row = ExtRouter {
+            network: fields.shared_text(self.network_id).cloned(),
+            is_on: fields.leaf(self.enable_snat) != Some(&Value::Bool(false)),
+            ..Default::default()
+        };
+        // Each is named by its subnet and itself.
+        let keys = fields.list(self.external_ips).into_iter().flatten().map(|(key, _)| key);
+        for key in keys {
+            let [_, Value::Text(address)] = key.values() else { continue };
+            match address.parse() {
+                Ok(address) => drop(row.addresses.insert(address)),
+                Err(_) => row.faults.push(address.clone()),
             }
         }
         Some(row)

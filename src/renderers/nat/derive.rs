@@ -21,6 +21,7 @@ pub struct FloatingStates {
     network: SchemaId,
     port: SchemaId,
     internal: SchemaId,
+    router: SchemaId,
     mac: SchemaId,
     switch: SchemaId,
     vpn_id: SchemaId,
@@ -41,6 +42,7 @@ impl FloatingStates {
             network: leaf("network-id"),
             port: leaf("port-name"),
             internal: leaf("internal-ip"),
+            router: leaf("router-name"),
             mac: leaf("mac-address"),
             switch: leaf("switch"),
             vpn_id: leaf("vpn-id"),
@@ -52,10 +54,11 @@ impl FloatingStates {
     fn address(&self, address: IpAddr, model: &Model, out: &mut Rendered) {
         let Some(found) = model.outside(address) else { return };
         let (path, build) = self.address.entry([Value::text(address.to_string())]);
-        // What the pods of a node share is no interface's.
+        // What the pods of a node or a VPN share is no interface's.
         let wish = model.floating_wish(address);
         let build = build
             .leaf_if(self.port, wish.map(|(port, _)| Value::Text(port.clone())))
+            .leaf_if(self.router, model.router_at(address).map(|name| Value::Text(name.clone())))
             .leaf_if(self.internal, wish.map(|(_, internal)| Value::text(internal.to_string())));
         let build = match found {
             Ok(floating) => build

@@ -2,18 +2,22 @@
 
 use super::super::recipes::floating_owner;
 use super::super::zones::CLIENTS;
-use crate::model::{Floating, Outlet};
+use crate::model::{Floating, Napt, Outlet};
 use crate::net::{ElanTag, Transport};
 use crate::pipeline::actions::{
     clear_in_port, load_from_outside, load_metadata, resubmit, set_eth_src, set_ip_dst, set_ip_src, track,
 };
 use crate::pipeline::matches::{ip_host, ip_src_host, port_to, vpn_id};
-use crate::pipeline::{DNAT, FIB, Flow, INBOUND_NAPT, Metadata, PDNAT, PSNAT, SERVICE_CONNECTION, SNAT};
+use crate::pipeline::{
+    DNAT, FIB, Flow, INBOUND_NAPT, Metadata, NAPT_TO_FIB, PDNAT, PSNAT, SERVICE_CONNECTION, SNAT,
+};
 
 /// The only flows of their tables beside the misses, but in table 26. Source: netvirt.
 const TRANSLATED: u16 = 10;
 /// Of a pod that might go out by its node, too: its own address comes first.
 const OWN: u16 = 11;
+/// Back to the pods of a VPN: beats [`TRANSLATED`], by which those of a node get theirs.
+const OF_VPN: u16 = 20;
 /// A service's port: beats [`TRANSLATED`].
 const SERVED: u16 = 20;
 /// What comes from outside is in no ELAN.
@@ -63,7 +67,19 @@ pub(super) fn to_service(outlet: &Outlet, transport: Transport, port: u16) -> Fl
         .owned_by(&floating_owner(outlet.external))
 }
 
-/// What comes in for an address that the pods of a node share: whose it is, connections tell.
+/// The same of an address that the pods of a VPN share: it is looked up as the VPN's, and marked as what comes from outside.
+pub(super) fn back(napt: &Napt) -> Flow {
+    let vpn = Metadata::new().vpn(napt.vpn).split_horizon(false);
+    Flow::table(INBOUND_NAPT)
+        .priority(OF_VPN)
+        .matching([vpn_id(napt.outlet.outside)])
+        .matching(ip_host(napt.outlet.external))
+        .then(load_metadata(vpn))
+        .then([load_from_outside(), track(napt.zone, NAPT_TO_FIB)])
+        .owned_by(&floating_owner(napt.outlet.external))
+}
+
+/// What comes in for an address that the pods of a node or a VPN share: whose it is, connections tell.
 pub(super) fn shared(outlet: &Outlet) -> Flow {
     Flow::table(PDNAT)
         .priority(TRANSLATED)

@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
-use crate::model::{NODE_VPN, NodeSources, Outlet, gateway_mac};
+use super::super::recipes::floating_owner;
+use crate::model::{NODE_VPN, Napt, NodeSources, Outlet, gateway_mac};
 use crate::net::{LportTag, MacAddr, VpnId};
 use crate::pipeline::actions::{
     clear_in_port, egress_to, load_metadata, resubmit, set_eth_dst, set_eth_src, track, translate_source,
 };
-use crate::pipeline::matches::{ct_known, ct_new, ip_src_host, ip_version_of, vpn_id};
+use crate::pipeline::matches::{ct_known, ct_new, ip_src_host, ip_version_of, is_from_outside, vpn_id};
 use crate::pipeline::{
     Action, EGRESS_DISPATCHER, FIB, Flow, INBOUND_NAPT, Metadata, NAPT_TO_FIB, OUTBOUND_NAPT, Owner, PSNAT,
     owners,
@@ -24,17 +25,48 @@ const BACK: u16 = 10;
 const UNASKED: u16 = 7;
 const OUT: u16 = 5;
 /// Zone of connection tracking that all source NAT of a switch shares: the highest but a few, to be met by nobody.
-const ZONE: u16 = 65_520;
+pub(super) const ZONE: u16 = 65_520;
 
 type Owned = Owner<owners::Nat>;
 
+/// Of one VPN: beats those of all.
+const OF_VPN: u16 = 20;
+/// From outside, to a connection of the VPN that is known: beats [`UNASKED_OF_VPN`].
+const BACK_TO_VPN: u16 = 22;
+/// From outside, to none: beats [`OF_VPN`].
+const UNASKED_OF_VPN: u16 = 21;
+
+/// What the pods of a VPN share at its switch: out by the external network, and back in the VPN, to whatever switch has the pod.
+pub(super) fn of_vpn(napt: &Napt) -> Vec<Flow> {
+    let (vpn, source) = (napt.vpn, napt.outlet.external);
+    let owner = &floating_owner(source);
+    let version = || ip_version_of(source);
+    let mut flows = Vec::new();
+    for known in ct_known() {
+        let out = Flow::table(OUTBOUND_NAPT).priority(OF_VPN + 1).matching([vpn_id(vpn), version(), known]);
+        flows.push(out.goto(NAPT_TO_FIB).owned_by(owner));
+        let back = Flow::table(NAPT_TO_FIB).priority(BACK_TO_VPN);
+        let back = back.matching([vpn_id(vpn), is_from_outside(true), version(), known]);
+        flows.push(back.then([clear_in_port(), resubmit(FIB)]).owned_by(owner));
+    }
+    let new = Flow::table(OUTBOUND_NAPT).priority(OF_VPN).matching([vpn_id(vpn), version(), ct_new()]);
+    flows.push(new.then([translate_source(napt.zone, source, NAPT_TO_FIB)]).owned_by(owner));
+    let unasked = Flow::table(NAPT_TO_FIB).priority(UNASKED_OF_VPN);
+    flows.push(unasked.matching([vpn_id(vpn), is_from_outside(true), version()]).owned_by(owner));
+    let mut out = load_metadata(Metadata::new().vpn(napt.outlet.outside));
+    out.extend([set_eth_src(napt.outlet.mac()), resubmit(FIB)]);
+    let leaves = Flow::table(NAPT_TO_FIB).priority(OF_VPN).matching([vpn_id(vpn), version()]);
+    flows.push(leaves.then(out).owned_by(owner));
+    flows
+}
+
 /// A pod's packets to outside.
-pub(super) fn of_pod(vpn: VpnId, source: IpAddr, owner: &Owned) -> Flow {
+pub(super) fn of_pod(vpn: VpnId, source: IpAddr, zone: u16, owner: &Owned) -> Flow {
     Flow::table(PSNAT)
         .priority(TRANSLATED)
         .matching([vpn_id(vpn)])
         .matching(ip_src_host(source))
-        .then([track(ZONE, OUTBOUND_NAPT)])
+        .then([track(zone, OUTBOUND_NAPT)])
         .owned_by(owner)
 }
 

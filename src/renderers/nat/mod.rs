@@ -13,7 +13,12 @@
 //! ```text
 //! 0 for its MAC ─► 25 address and port ─► ct ─► 31 as a pod's request
 //! ```
-//! One zone and one source address serve all VPNs of a switch: the way back is that of the node to its pods, so a pod
+//! Pods of a VPN that is a router share an address of it, at the switch that has that:
+//! ```text
+//! 21 no route ─► tunnel ─► 21 there ─► 26 a pod of the VPN ─► ct ─► 46 new: ct(commit, source) ─► 47 ─► 21 in the VPN of the external network
+//! 0 for its MAC ─► 25 ─► 44 ─► ct ─► 47 known ─► 21 to the pod, wherever it is
+//! ```
+//! One zone and one source address serve all other VPNs of a switch: the way back is that of the node to its pods, so a pod
 //! gets outside if its node reaches it. IPv6 goes the same ways; by an external network, if the node has an address there.
 
 mod derive;
@@ -21,8 +26,6 @@ mod floating;
 mod flows;
 
 pub use derive::FloatingStates;
-
-use std::net::IpAddr;
 
 use super::key::{floating_touched, nodes_touched, touched_interfaces};
 use super::{Key, Rendered, Renderer};
@@ -71,7 +74,13 @@ impl Renderer for Nat {
                         floating::flows(&found).into_iter().for_each(|flow| out.flow(outlet.dpid, flow));
                     }
                     _ if service.is_some() => {}
-                    _ => out.flow(outlet.dpid, floating::shared(&outlet)),
+                    _ => {
+                        out.flow(outlet.dpid, floating::shared(&outlet));
+                        if let Some(napt) = model.napt_of(*address) {
+                            out.flow(outlet.dpid, floating::back(&napt));
+                            flows::of_vpn(&napt).into_iter().for_each(|flow| out.flow(outlet.dpid, flow));
+                        }
+                    }
                 }
             }
             _ => {}
@@ -79,15 +88,22 @@ impl Renderer for Nat {
     }
 }
 
-/// A pod that its node reaches may send outside.
+/// A pod of a VPN with addresses outside sends there with one of those, at the switch that has it; another, if its node reaches it,
+/// with what its node has.
 fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {
     let Some(interface) = model.interface(id) else { return };
     let Some((identity, _, attachment)) = interface.plugged() else { return };
     let here = attachment.dpid;
-    let vpn = model.vpn_of(identity).and_then(|vpn| vpn.id);
-    let (Some(vpn), Some(source)) = (vpn, model.source_nat(here)) else { return };
-    let gets_out = |address: &IpAddr| source.leads_out(*address) && model.is_on_node(here, *address, id);
-    for address in interface.addresses.iter().map(|address| address.ip).filter(gets_out) {
-        out.flow(here, flows::of_pod(vpn, address, &Owner::new(&identity.name)));
+    let Some(vpn) = model.vpn_of(identity).and_then(|vpn| vpn.id) else { return };
+    let (owner, source) = (Owner::new(&identity.name), model.source_nat(here));
+    for address in interface.addresses.iter().map(|address| address.ip) {
+        let napt = identity.vpn.as_ref().and_then(|router| model.napt(router, here, address.is_ipv4()));
+        if let Some(napt) = napt {
+            out.flow(napt.outlet.dpid, flows::of_pod(vpn, address, napt.zone, &owner));
+        } else if source.as_ref().is_some_and(|source| source.leads_out(address))
+            && model.is_on_node(here, address, id)
+        {
+            out.flow(here, flows::of_pod(vpn, address, flows::ZONE, &owner));
+        }
     }
 }

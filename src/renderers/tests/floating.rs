@@ -3,10 +3,10 @@
 use super::super::testing::*;
 use super::ovs::Ovs;
 use crate::datastore::Store::{Config, Operational};
-use crate::model::Row;
+use crate::model::{ExtRouter, FaultPlace, Row};
 use crate::pipeline::golden;
 
-const NET: &str = "0fbad80d-b0b4-4580-8d14-11fcaced2ac6";
+pub const NET: &str = "0fbad80d-b0b4-4580-8d14-11fcaced2ac6";
 const GATEWAY: &str = "02:c0:e5:01:86:a0";
 const FLOATING: &str = "02:c0:cb:00:71:07";
 
@@ -327,4 +327,118 @@ fn pods_of_a_node_share_an_address_outside() {
     assert!(in_use && words.contains("192.168.56.11"), "{words}");
     world.put([Row::SourceNat(None)]);
     assert!(before == [world.tables(1, ""), world.tables(2, "")]);
+}
+
+/// What p3 of blue on node 2 sends outside, and the same as it comes to node 1 by the tunnel.
+fn from_p2(target: &str) -> String {
+    format!(
+        "in_port=10,tcp,dl_src=0a:00:00:02:00:0a,dl_dst={GATEWAY},nw_src=10.11.2.10,nw_dst={target},nw_ttl=64,tp_src=1,tp_dst=80"
+    )
+}
+
+/// A router is the VPN of its name: its pods share an address at one switch, and those of other switches get there by the overlay.
+#[test]
+fn pods_of_a_vpn_share_an_address_outside() {
+    let Some(ovs) = Ovs::start() else { return };
+    let mut world = two_floating();
+    world.put([Row::FloatingRouter("r1".into(), None)]);
+    let before = [world.tables(1, ""), world.tables(2, "")];
+    world.put([ext_router("blue", NET, &["203.0.113.15"])]);
+    let said = state(&world, "203.0.113.15");
+    assert!(said.contains(r#""state":"desired""#) && said.contains(r#""router-name":"blue""#), "{said}");
+    let at = if said.contains("0000000000000001") { 1 } else { 2 };
+    let there = 3 - at;
+    let bridge = |node: u64| format!("br{node}");
+    for node in [1, 2] {
+        ovs.bridge(&bridge(node), &world.tables(node, ""));
+    }
+    let up = |node: u64| if node == 1 { out_to("198.51.100.2") } else { from_p2("198.51.100.2") };
+    let mac = "02:c0:cb:00:71:0f";
+    ovs.trace(&bridge(at), &up(at))
+        .goes_to([2])
+        .says("ct(commit,zone=100,nat(src=203.0.113.15)")
+        .says(&format!("set_field:{mac}->eth_src"))
+        .says("set_field:0e:00:00:00:00:01->eth_dst");
+    // Elsewhere: into the tunnel, one hop less.
+    ovs.trace(&bridge(there), &up(there)).goes_to([1]).says("nw_ttl=63");
+    // Answers are looked up in the zone of the VPN; there alone.
+    let down = in_from("198.51.100.2", "203.0.113.15", mac);
+    ovs.trace(&bridge(at), &down).goes_to([]).says("ct(zone=100,nat)");
+    ovs.trace(&bridge(there), &down).is_dropped();
+    // Pods of other VPNs do not share it.
+    let red = "in_port=11,tcp,dl_src=0a:00:00:02:00:0b,dl_dst=02:c0:e5:01:86:a1,nw_src=10.11.2.20,nw_dst=198.51.100.2,nw_ttl=64,tp_src=1,tp_dst=80";
+    ovs.trace("br2", red).says("set_field:203.0.113.8->ip_src");
+    world.put([Row::FloatingRouter("r2".into(), None)]);
+    ovs.bridge("br2-alone", &world.tables(2, ""));
+    ovs.trace("br2-alone", red).is_dropped();
+    world.put([floating("r2", NET, &[("203.0.113.8", "red:p3", "10.11.2.20")])]);
+    // A pod with an address of its own keeps that.
+    world.put([floating("r1", NET, &[("203.0.113.7", "blue:p1", "10.11.1.10")])]);
+    ovs.bridge("br1-own", &world.tables(1, ""));
+    ovs.trace("br1-own", &out_to("198.51.100.2")).goes_to([2]).says("set_field:203.0.113.7->ip_src");
+    world.put([Row::FloatingRouter("r1".into(), None)]);
+    // Switched off, and gone: nothing is left of it.
+    let Row::ExtRouter(name, Some(row)) = ext_router("blue", NET, &["203.0.113.15"]) else { unreachable!() };
+    world.put([Row::ExtRouter(name.clone(), Some(ExtRouter { is_on: false, ..row }))]);
+    assert!(before == [world.tables(1, ""), world.tables(2, "")]);
+    assert!(state(&world, "203.0.113.15").contains("enable-snat"), "{}", state(&world, "203.0.113.15"));
+    world.put([Row::ExtRouter(name, None)]);
+    assert!(before == [world.tables(1, ""), world.tables(2, "")]);
+    assert_eq!(state(&world, "203.0.113.15"), "");
+}
+
+#[test]
+fn of_several_addresses_of_a_router_each_switch_has_one_as_far_as_they_last() {
+    let mut world = two_floating();
+    world.put([ext_router(
+        "blue",
+        NET,
+        &["203.0.113.15", "203.0.113.16", "203.0.113.17", "2001:db8:113::15"],
+    )]);
+    let switch = |address: &str| {
+        let said = state(&world, address);
+        ["0000000000000001", "0000000000000002"].into_iter().find(|dpid| said.contains(dpid))
+    };
+    let both = [switch("203.0.113.15"), switch("203.0.113.16")];
+    assert!(both.iter().all(Option::is_some) && both[0] != both[1], "{both:?}");
+    assert!(state(&world, "203.0.113.17").contains("has one already"), "{}", state(&world, "203.0.113.17"));
+    assert!(switch("2001:db8:113::15").is_some());
+    // Without the first the third has its place; who is lost has none.
+    world.put([ext_router("blue", NET, &["203.0.113.16", "203.0.113.17"])]);
+    assert!(state(&world, "203.0.113.17").contains("desired"));
+    world.put([Row::Lost(crate::net::Dpid(1), true)]);
+    assert!(state(&world, "203.0.113.16").contains("0000000000000002"));
+    assert!(state(&world, "203.0.113.17").contains("has one already"));
+    // A VPN that nobody is in, or that is not there.
+    world.put([ext_router("green", NET, &["203.0.113.19"])]);
+    assert!(
+        state(&world, "203.0.113.19").contains("router green is no VPN"),
+        "{}",
+        state(&world, "203.0.113.19")
+    );
+}
+
+#[test]
+fn a_router_that_asks_for_what_cannot_be_is_refused() {
+    let mut world = two_floating();
+    let cases = [
+        (ext_router("red", NET, &["203.0.113.30"]), false, "granted"),
+        (ext_router("red", "none", &["203.0.113.15"]), false, "does not exist"),
+        (ext_router("red", NET, &["203.0.113.7"]), true, "blue:p1"),
+    ];
+    for (row, in_use, text) in cases {
+        let (was_in_use, words) = refused(&world, &[row]);
+        assert!(was_in_use == in_use && words.contains("router red") && words.contains(text), "{words}");
+    }
+    world.put([ext_router("blue", NET, &["203.0.113.15"])]);
+    let (in_use, words) =
+        refused(&world, &[floating("r9", NET, &[("203.0.113.15", "blue:p2", "10.11.2.10")])]);
+    assert!(in_use && words.contains("router blue"), "{words}");
+    let (in_use, words) = refused(&world, &[ext_router("red", NET, &["203.0.113.15"])]);
+    assert!(in_use && words.contains("router blue"), "{words}");
+    let model = &world.workshop.model;
+    assert_eq!(
+        model.floating_at("203.0.113.15".parse().unwrap()),
+        Some(FaultPlace::ExtRouter("blue".into()))
+    );
 }

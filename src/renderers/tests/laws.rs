@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use super::super::rendered::AtPlace;
 use super::super::testing::*;
 use crate::model::{
-    Bridge, ElanInstance, EndpointPort, HandMade, Model, NODE_LPORT_KEY, NetworkType, POOL_VNIS, Pool, Port,
-    Row, Service, ServiceEndpoints, ServicePool, ServicePort, Target, VpnInstance, WantedAddress,
+    Bridge, ElanInstance, EndpointPort, ExtRouter, HandMade, Model, NODE_LPORT_KEY, NetworkType, POOL_VNIS,
+    Pool, Port, Row, Service, ServiceEndpoints, ServicePool, ServicePort, Target, VpnInstance, WantedAddress,
     WantedRoute, external_vpn_key, uplink_lport_key,
 };
 use crate::net::{Dpid, OfPort, Transport, UnderlayMtu, Vni, VpnId};
@@ -340,7 +340,13 @@ fn any_external() -> impl Strategy<Value = Row> {
     let behind = prop::sample::subsequence(&["10.0.0.10", "10.0.0.11", "10.0.0.12", "fd00::10"][..], 0..=2);
     let behind = (namespace(), behind).prop_map(|(ns, addresses)| endpoints("web", ns, &addresses, &[]));
     let lost = (1_u64..=3, any::<bool>()).prop_map(|(node, lost)| Row::Lost(crate::net::Dpid(node), lost));
-    prop_oneof![2 => network, 3 => router, 1 => gone, 1 => met, 2 => service, 1 => behind, 2 => lost]
+    let shared = prop::sample::subsequence(&ADDRESSES[..], 0..=4);
+    let shared =
+        (namespace(), id(), shared, any::<[bool; 2]>()).prop_map(|(vpn, id, shared, [on, there])| {
+            let Row::ExtRouter(vpn, Some(row)) = ext_router(vpn, id, &shared) else { unreachable!() };
+            Row::ExtRouter(vpn, there.then_some(ExtRouter { is_on: on, ..row }))
+        });
+    prop_oneof![2 => network, 3 => router, 2 => shared, 1 => gone, 1 => met, 2 => service, 1 => behind, 2 => lost]
 }
 
 /// Services that share names, addresses and pods; some are headless, some have no name.
@@ -676,6 +682,7 @@ fn without(row: &Row) -> Row {
         Row::SourceNat(_) => Row::SourceNat(None),
         Row::ExternalNetwork(key, _) => Row::ExternalNetwork(key.clone(), None),
         Row::FloatingRouter(key, _) => Row::FloatingRouter(key.clone(), None),
+        Row::ExtRouter(key, _) => Row::ExtRouter(key.clone(), None),
         Row::Neighbour(network, address, _) => Row::Neighbour(network.clone(), *address, None),
         Row::Watched(_) => Row::Watched(true),
         Row::Silent(interface, address, _) => Row::Silent(interface.clone(), *address, false),

@@ -67,6 +67,13 @@ fn floating_addresses() {
 }
 
 #[test]
+fn pods_of_a_vpn_outside() {
+    let mut world = floating::two_floating();
+    world.put([Row::FloatingRouter("r1".into(), None), ext_router("blue", floating::NET, &["203.0.113.15"])]);
+    assert_golden_of(&["nat", "vpn"], "router", &world, &[1, 2]);
+}
+
+#[test]
 fn two_pods_on_one_node() {
     assert_golden("two-pods-one-node", &two_pods().on_one_node(), &[1]);
 }

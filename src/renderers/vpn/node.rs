@@ -73,15 +73,19 @@ pub(super) fn to_node(name: &Text, vpn: VpnId, dpid: Dpid, model: &Model, out: &
             out.flow(dpid, route_to_node(vpn, address, port.mac, lport, &owner));
         }
     }
+    // A VPN that is a router has ways of its own.
+    let goes = |is_v4: bool| model.napt(name, dpid, is_v4).is_none();
     match model.source_nat(dpid) {
         Some(Source::Node(_)) => {
-            for version in [ipv4(), ipv6()] {
-                out.flow(dpid, to_outside(vpn, version, Some(dec_ttl()), &owner));
+            for (version, is_v4) in [(ipv4(), true), (ipv6(), false)] {
+                if goes(is_v4) {
+                    out.flow(dpid, to_outside(vpn, version, Some(dec_ttl()), &owner));
+                }
             }
         }
         // The VPN of an external network counts the hop itself.
         Some(Source::Outside(outlets)) => {
-            for outlet in outlets {
+            for outlet in outlets.into_iter().filter(|outlet| goes(outlet.external.is_ipv4())) {
                 out.flow(dpid, to_outside(vpn, ip_version_of(outlet.external), None, &owner));
             }
         }

@@ -13,12 +13,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnetwork::{IpNetwork, Ipv4Network, Ipv6Network};
 
 use super::super::Rendered;
-use super::super::recipes::{NEIGHBOUR, external_owner, floating_owner, through_uplink};
+use super::super::recipes::{NEIGHBOUR, external_owner, floating_owner, through_tunnel, through_uplink};
 use super::flows;
-use crate::model::{Floating, Model, Outlet, Uplink};
+use crate::model::{Floating, Model, Napt, Outlet, Uplink};
 use crate::net::{Dpid, MacAddr, VpnId};
-use crate::pipeline::actions::{dec_ttl, set_eth_dst};
-use crate::pipeline::matches::{ip_host, ip_prefix, ip_src_host, split_horizon, vpn_id};
+use crate::pipeline::actions::{dec_ttl, set_eth_dst, set_eth_src};
+use crate::pipeline::matches::{ip_host, ip_prefix, ip_src_host, ip_version_of, split_horizon, vpn_id};
 use crate::pipeline::{FIB, Flow, Owner, PDNAT, PSNAT, owners};
 use crate::schema::Text;
 
@@ -35,6 +35,27 @@ pub(super) fn floating(address: IpAddr, model: &Model, out: &mut Rendered) {
     if let Some(Ok(floating)) = model.floating(address) {
         out.flow(outlet.dpid, out_of_pod(&floating, &owner));
     }
+    if let Some(napt) = model.napt_of(address) {
+        shared_by_vpn(&napt, &owner, model, out);
+    }
+}
+
+/// What no route of a VPN leads to goes to the switch that has the address of its pods, and there on.
+fn shared_by_vpn(napt: &Napt, owner: &Owned, model: &Model, out: &mut Rendered) {
+    let version = ip_version_of(napt.outlet.external);
+    let outside = || Flow::table(FIB).priority(flows::OUTSIDE);
+    let here = outside().matching([vpn_id(napt.vpn), version]).goto(PSNAT);
+    out.flow(napt.outlet.dpid, here.owned_by(owner));
+    let Some(vpn) = model.vpn(&napt.router) else { return };
+    let way = vpn.l3_vni.zip(model.endpoint(napt.outlet.dpid)).zip(vpn.gateway_mac());
+    let Some(((vni, remote), gateway)) = way else { return };
+    let users = model.napt_users(napt).filter(|dpid| *dpid != napt.outlet.dpid && model.has_tunnel(*dpid));
+    // Never from one tunnel into another.
+    let there = outside()
+        .matching([vpn_id(napt.vpn), split_horizon(false), version])
+        .then([dec_ttl(), set_eth_src(gateway), set_eth_dst(gateway)])
+        .then(through_tunnel(vni, remote));
+    out.shared_flow(users, there.owned_by(owner));
 }
 
 /// What an external network has beside neighbours, on a switch.
