@@ -94,10 +94,10 @@ Under Local Traffic Policy The Node's Own Endpoints Answer
     Sources Should Be Seen
 
 And Addresses Go Where These Are
-    [Documentation]    The old node has withdrawn before the new one has it: no question is answered twice, and it is announced.
+    [Documentation]    It is announced once the old node has withdrawn; before, both may answer for some milliseconds, with one MAC address.
     Begin To Ask    host    @{ALL}
     Put Endpoints    ${SECOND}
-    Nothing Is Answered Twice    announced=${{[$V4, $V6]}}
+    Nothing Is Answered Twice    announced=${{[$V4, $V6]}}    but=3
     ${own}=    Create List    blue:w2
     FOR    ${address}    IN    @{ALL}
         Wait Until Keyword Succeeds    10 s    500 ms    Host Should Be Answered    host    ${address}    80    among=${own}
@@ -107,7 +107,7 @@ And Addresses Go Where These Are
     Begin To Ask    host    @{ALL}
     Put Endpoints    ${BOTH}
     Put Web
-    Nothing Is Answered Twice    announced=${{[$V4, $V6]}}
+    Nothing Is Answered Twice    announced=${{[$V4, $V6]}}    but=3
     Wait Until Keyword Succeeds    10 s    500 ms    Host Should Be Answered    host    ${V6}    80    among=${NAMES}
 
 Nobody Outside Is Left Without An Answer
@@ -243,12 +243,13 @@ One Endpoint Should Answer Host
     Host Should Be Answered    host    ${address}    ${port}    ${protocol}    among=${{[$first]}}
 
 Nothing Is Answered Twice
-    [Arguments]    ${announced}
+    [Documentation]    Or no more than so many questions.
+    [Arguments]    ${announced}    ${but}=0
     ${seen}=    End Asking
     FOR    ${one}    IN    @{seen}
         Should Be True    ${one.questions} > 20    ${one}
         Should Be True    ${one.answered} > 0    ${one}
-        Should Be Equal As Integers    ${one.twice}    0    ${one}
+        Should Be True    ${one.twice} <= ${but}    ${one}
         IF    "${one.address}" in ${announced}
             Should Be True    ${one.announced} > 0    ${one}
         END
