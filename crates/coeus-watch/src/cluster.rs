@@ -1,0 +1,343 @@
+//! A cluster as its lists and watches tell of it, and the entries that follow from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
+
+use crate::mapping::{self, Serving};
+use crate::{Entries, Place};
+
+/// Kinds of objects that something follows from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    Namespace,
+    Node,
+    Pod,
+    Service,
+    Slice,
+    Policy,
+}
+
+/// Namespace and name; the namespace is empty where the kind has none.
+pub type Name = (String, String);
+
+/// An object of one of the kinds.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Object {
+    Namespace(Namespace),
+    Node(Node),
+    Pod(Pod),
+    Service(Service),
+    Slice(EndpointSlice),
+    Policy(NetworkPolicy),
+}
+
+impl Object {
+    pub fn kind(&self) -> Kind {
+        match self {
+            Object::Namespace(_) => Kind::Namespace,
+            Object::Node(_) => Kind::Node,
+            Object::Pod(_) => Kind::Pod,
+            Object::Service(_) => Kind::Service,
+            Object::Slice(_) => Kind::Slice,
+            Object::Policy(_) => Kind::Policy,
+        }
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        match self {
+            Object::Namespace(one) => &one.metadata,
+            Object::Node(one) => &one.metadata,
+            Object::Pod(one) => &one.metadata,
+            Object::Service(one) => &one.metadata,
+            Object::Slice(one) => &one.metadata,
+            Object::Policy(one) => &one.metadata,
+        }
+    }
+
+    pub fn name(&self) -> Name {
+        let meta = self.meta();
+        (meta.namespace.clone().unwrap_or_default(), meta.name.clone().unwrap_or_default())
+    }
+}
+
+type Id = (Kind, Name);
+
+/// What is known of a cluster. The same objects make the same entries, whatever came before and in whichever order.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    id: String,
+    objects: BTreeMap<Id, Object>,
+    /// Where the entry of an object stands.
+    places: BTreeMap<Id, Place>,
+    entries: Entries,
+    /// Names of nodes that pods were given to, and the pods.
+    on_nodes: BTreeMap<String, BTreeSet<Name>>,
+    /// Services that slices belong to, and the slices.
+    of_services: BTreeMap<Name, BTreeSet<Name>>,
+    changed: BTreeSet<Place>,
+}
+
+impl Cluster {
+    /// `id`: the uuid that its entries are told from others' by.
+    pub fn new(id: impl Into<String>) -> Cluster {
+        Cluster {
+            id: id.into(),
+            objects: BTreeMap::new(),
+            places: BTreeMap::new(),
+            entries: Entries::new(),
+            on_nodes: BTreeMap::new(),
+            of_services: BTreeMap::new(),
+            changed: BTreeSet::new(),
+        }
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What the datastore should hold of it.
+    pub fn entries(&self) -> &Entries {
+        &self.entries
+    }
+
+    /// Entries that are others since the last time.
+    pub fn take_changes(&mut self) -> BTreeSet<Place> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// An object is there, as it is now.
+    pub fn put(&mut self, object: Object) {
+        let id = (object.kind(), object.name());
+        let before = self.objects.insert(id.clone(), object);
+        self.follow(&id, before);
+    }
+
+    /// An object is gone.
+    pub fn remove(&mut self, kind: Kind, name: Name) {
+        let id = (kind, name);
+        let before = self.objects.remove(&id);
+        self.follow(&id, before);
+    }
+
+    /// These are all objects of the kind: others are gone.
+    pub fn replace(&mut self, kind: Kind, objects: impl IntoIterator<Item = Object>) {
+        let objects: Vec<_> = objects.into_iter().filter(|object| object.kind() == kind).collect();
+        let there: BTreeSet<_> = objects.iter().map(Object::name).collect();
+        let gone = self.objects.keys().filter(|(of, name)| *of == kind && !there.contains(name));
+        for (_, name) in gone.cloned().collect::<Vec<_>>() {
+            self.remove(kind, name);
+        }
+        objects.into_iter().for_each(|object| self.put(object));
+    }
+
+    /// The entries that hang on an object become what they should be.
+    fn follow(&mut self, id: &Id, before: Option<Object>) {
+        let now = self.objects.get(id).cloned();
+        for (object, is_now) in [(before.as_ref(), false), (now.as_ref(), true)] {
+            let (index, key) = match object {
+                Some(Object::Pod(pod)) => match pod.spec.as_ref().and_then(|spec| spec.node_name.clone()) {
+                    Some(node) => (self.on_nodes.entry(node).or_default(), id.1.clone()),
+                    None => continue,
+                },
+                Some(Object::Slice(slice)) => match mapping::service_of(slice) {
+                    Some(service) => {
+                        (self.of_services.entry((id.1.0.clone(), service.clone())).or_default(), id.1.clone())
+                    }
+                    None => continue,
+                },
+                _ => continue,
+            };
+            if is_now {
+                index.insert(key)
+            } else {
+                index.remove(&key)
+            };
+        }
+        self.on_nodes.retain(|_, pods| !pods.is_empty());
+        self.of_services.retain(|_, slices| !slices.is_empty());
+        let mut concerned = BTreeSet::from([id.clone()]);
+        for object in [before, now].iter().flatten() {
+            match object {
+                Object::Node(_) => {
+                    let pods = self.on_nodes.get(&id.1.1).into_iter().flatten();
+                    concerned.extend(pods.map(|pod| (Kind::Pod, pod.clone())));
+                }
+                Object::Slice(slice) => {
+                    let service = mapping::service_of(slice).map(|service| (id.1.0.clone(), service.clone()));
+                    let siblings =
+                        service.and_then(|service| self.of_services.get(&service)).into_iter().flatten();
+                    concerned.extend(siblings.map(|slice| (Kind::Slice, slice.clone())));
+                }
+                _ => {}
+            }
+        }
+        concerned.iter().for_each(|id| self.map(id));
+    }
+
+    /// The entry of an object becomes what it should be.
+    fn map(&mut self, id: &Id) {
+        let entry = self.objects.get(id).and_then(|object| self.entry(object));
+        let place = entry.as_ref().map(|(place, _)| place.clone());
+        let before = match &place {
+            Some(place) => self.places.insert(id.clone(), place.clone()),
+            None => self.places.remove(id),
+        };
+        if let Some(before) = before.filter(|before| Some(before) != place.as_ref()) {
+            self.entries.remove(&before);
+            self.changed.insert(before);
+        }
+        if let Some((place, value)) = entry
+            && self.entries.get(&place) != Some(&value)
+        {
+            self.entries.insert(place.clone(), value);
+            self.changed.insert(place);
+        }
+    }
+
+    fn entry(&self, object: &Object) -> Option<(Place, Value)> {
+        match object {
+            Object::Namespace(one) => mapping::namespace(&self.id, one),
+            Object::Node(one) => mapping::node(&self.id, one),
+            Object::Pod(one) => {
+                let node = one.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
+                let node = match self.objects.get(&(Kind::Node, (String::new(), node))) {
+                    Some(Object::Node(node)) => mapping::internal_address(node),
+                    _ => None,
+                };
+                mapping::pod(&self.id, one, node)
+            }
+            Object::Service(one) => mapping::service(&self.id, one),
+            Object::Slice(one) => mapping::slice(&self.id, one, self.serving(one)),
+            Object::Policy(one) => mapping::policy(&self.id, one),
+        }
+    }
+
+    /// Which endpoints of a slice's service serve: that depends on all its slices of that version of IP.
+    fn serving(&self, slice: &EndpointSlice) -> Serving {
+        let namespace = slice.metadata.namespace.clone().unwrap_or_default();
+        let service = mapping::service_of(slice).map(|service| (namespace, service.clone()));
+        let slices = service.and_then(|service| self.of_services.get(&service)).into_iter().flatten();
+        let is_ready =
+            slices.filter_map(|name| self.objects.get(&(Kind::Slice, name.clone()))).any(|object| {
+                matches!(object, Object::Slice(one) if one.address_type == slice.address_type
+                && one.endpoints.iter().any(|endpoint| mapping::serves(endpoint, Serving::Ready)))
+            });
+        if is_ready { Serving::Ready } else { Serving::Leaving }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn uid(number: u8) -> String {
+        format!("aaaaaaaa-0000-4000-8000-0000000000{number:02x}")
+    }
+
+    fn pod(number: u8, generation: u8, node: u8) -> Object {
+        let read = json!({
+            "metadata": {"name": format!("p{number}"), "namespace": "blue", "uid": uid(number << 4 | generation)},
+            "spec": {"nodeName": format!("n{node}"), "containers": []}, "status": {"podIP": format!("10.0.0.{number}")}
+        });
+        Object::Pod(serde_json::from_value(read).unwrap())
+    }
+
+    fn node(number: u8, address: u8) -> Object {
+        let addresses = json!([{"type": "InternalIP", "address": format!("192.168.0.{address}")}]);
+        let read = json!({"metadata": {"name": format!("n{number}"), "uid": uid(0xf0 | number)}, "status": {"addresses": addresses}});
+        Object::Node(serde_json::from_value(read).unwrap())
+    }
+
+    fn slice(number: u8, service: u8, ready: bool) -> Object {
+        let endpoint = json!({"addresses": [format!("10.0.0.{number}")], "conditions": {"ready": ready, "serving": true, "terminating": !ready}});
+        let read = json!({
+            "metadata": {"name": format!("s{number}"), "namespace": "blue", "uid": uid(0xc0 | number),
+                         "labels": {"kubernetes.io/service-name": format!("svc{service}")}},
+            "addressType": "IPv4", "endpoints": [endpoint]
+        });
+        Object::Slice(serde_json::from_value(read).unwrap())
+    }
+
+    fn object() -> impl Strategy<Value = Object> {
+        prop_oneof![
+            (0..4_u8, 0..2_u8, 0..2_u8).prop_map(|(number, generation, node)| pod(number, generation, node)),
+            (0..2_u8, 0..3_u8).prop_map(|(number, address)| node(number, address)),
+            (0..4_u8, 0..2_u8, any::<bool>())
+                .prop_map(|(number, service, ready)| slice(number, service, ready)),
+        ]
+    }
+
+    proptest! {
+        /// Whatever came before, in whichever order and however often: the entries are those of the objects that are there in the end.
+        #[test]
+        fn entries_follow_from_the_objects(steps in prop::collection::vec((object(), 0..4_u8), 0..40)) {
+            let mut cluster = Cluster::new("c1");
+            let mut held = Entries::new();
+            for (object, what) in steps {
+                match what {
+                    0 => cluster.remove(object.kind(), object.name()),
+                    1 => cluster.replace(object.kind(), [object]),
+                    _ => cluster.put(object),
+                }
+                for place in cluster.take_changes() {
+                    match cluster.entries().get(&place) {
+                        Some(entry) => drop(held.insert(place, entry.clone())),
+                        None => drop(held.remove(&place)),
+                    }
+                }
+            }
+            let mut afresh = Cluster::new("c1");
+            for object in cluster.objects.values().rev() {
+                afresh.put(object.clone());
+                afresh.put(object.clone());
+            }
+            prop_assert_eq!(cluster.entries(), afresh.entries());
+            prop_assert_eq!(&held, cluster.entries());
+        }
+    }
+
+    #[test]
+    fn a_pod_is_where_its_node_is() {
+        let mut cluster = Cluster::new("c1");
+        cluster.put(pod(1, 0, 1));
+        let of_pod = |cluster: &Cluster| {
+            cluster
+                .entries()
+                .values()
+                .find_map(|entry| entry.get("network-NS").map(|_| entry["host-ip-address"].clone()))
+        };
+        assert_eq!(of_pod(&cluster), Some(Value::Null));
+        cluster.put(node(1, 7));
+        assert_eq!(of_pod(&cluster), Some(json!("192.168.0.7")));
+    }
+
+    #[test]
+    fn who_leaves_serves_as_long_as_nobody_of_the_service_is_ready() {
+        let mut cluster = Cluster::new("c1");
+        cluster.put(slice(1, 0, false));
+        let first = |cluster: &Cluster| {
+            cluster.entries().values().next().unwrap().get("endpoint-addresses").is_some()
+        };
+        assert!(first(&cluster));
+        cluster.put(slice(2, 0, true));
+        assert!(!first(&cluster));
+    }
+
+    #[test]
+    fn a_pod_of_the_same_name_is_another() {
+        let mut cluster = Cluster::new("c1");
+        cluster.put(pod(1, 0, 1));
+        cluster.take_changes();
+        cluster.put(pod(1, 1, 1));
+        assert_eq!(cluster.entries().len(), 1);
+        assert_eq!(cluster.take_changes().len(), 2);
+    }
+}
