@@ -22,6 +22,11 @@ pub enum Kind {
     Policy,
 }
 
+impl Kind {
+    pub const ALL: [Kind; 6] =
+        [Kind::Namespace, Kind::Node, Kind::Pod, Kind::Service, Kind::Slice, Kind::Policy];
+}
+
 /// Namespace and name; the namespace is empty where the kind has none.
 pub type Name = (String, String);
 
