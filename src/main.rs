@@ -68,6 +68,12 @@ fn main() -> ExitCode {
             flows(&data_dir, switch.as_deref())
         }
         Command::Client(command) => {
+            if command.runs_on()
+                && let Err(message) = log_to_stderr()
+            {
+                eprintln!("coeus: {message}");
+                return ExitCode::FAILURE;
+            }
             return match cli::run(&connection, &command) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(failure) => {
@@ -97,6 +103,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn log_to_stderr() -> Result<(), String> {
+    let filter = std::env::var("COEUS_LOG").unwrap_or_else(|_| "info".into());
+    observe::start(&filter, observe::LogFormat::Text)
 }
 
 fn show(text: impl AsRef<[u8]>) -> Result<(), String> {

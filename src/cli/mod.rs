@@ -5,6 +5,7 @@ mod connect;
 mod doctor;
 mod failure;
 mod history;
+mod kube;
 mod nouns;
 mod output;
 mod plan;
@@ -49,7 +50,7 @@ pub enum Command {
         #[command(flatten)]
         options: WriteOptions,
     },
-    /// Show what changes in any part of the datastore, as it changes
+    /// Show what changes in any part of the datastore, as it changes; or keep it true to a Kubernetes cluster
     Watch(watch::Watch),
     /// List pods and how far their network is
     Pods(nouns::Listing),
@@ -132,6 +133,13 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// Whether it works until it is stopped, and says in a log what it does.
+    pub fn runs_on(&self) -> bool {
+        matches!(self, Command::Watch(asked) if asked.kube.kube)
+    }
+}
+
 /// Carries a command out.
 ///
 /// # Errors
@@ -147,6 +155,7 @@ pub fn run(connection: &Connection, command: &Command) -> Result<(), Failure> {
             verbs::write(&client, Write::Patch, path, Some(&writing.file), &writing.options)
         }
         Command::Delete { path, options } => verbs::write(&client, Write::Delete, path, None, options),
+        Command::Watch(asked) if asked.kube.kube => kube::keep(&client, &asked.kube),
         Command::Watch(asked) => watch::watch(&client, asked),
         Command::Pods(listing) => nouns::pods(&client, listing),
         Command::Services(listing) => nouns::services(&client, listing),

@@ -20,6 +20,8 @@ pub struct Watch {
     pub from: Option<u64>,
     #[arg(short, long, value_enum, default_value = "text")]
     pub output: Lines,
+    #[command(flatten)]
+    pub kube: super::kube::Kube,
 }
 
 /// `-o` of a stream.

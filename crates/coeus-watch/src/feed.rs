@@ -1,6 +1,7 @@
 //! Lists and watches of a cluster's API, as a stream of what is told.
 
 use std::fmt::Debug;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::mpsc::Sender;
 
@@ -8,11 +9,12 @@ use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt, watcher as watch};
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Api, Client, Config, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
-use tokio::task::JoinSet;
+use tokio::runtime::Runtime;
 
 use crate::{Kind, Name, Object};
 
@@ -27,17 +29,60 @@ pub enum Told {
     Trouble(Kind, String),
 }
 
-/// Lists and watches all kinds until the set is dropped or nobody listens. A watch that ends goes on where it was; one that cannot (410 Gone)
-/// begins with a list. Between attempts that fail are 0.8 s, then more, at most 30 s.
-pub fn follow(client: &Client, told: &Sender<Told>) -> JoinSet<()> {
-    let mut tasks = JoinSet::new();
-    tasks.spawn(kind::<Namespace>(client.clone(), Kind::Namespace, Object::Namespace, told.clone()));
-    tasks.spawn(kind::<Node>(client.clone(), Kind::Node, Object::Node, told.clone()));
-    tasks.spawn(kind::<Pod>(client.clone(), Kind::Pod, Object::Pod, told.clone()));
-    tasks.spawn(kind::<Service>(client.clone(), Kind::Service, Object::Service, told.clone()));
-    tasks.spawn(kind::<EndpointSlice>(client.clone(), Kind::Slice, Object::Slice, told.clone()));
-    tasks.spawn(kind::<NetworkPolicy>(client.clone(), Kind::Policy, Object::Policy, told.clone()));
-    tasks
+/// How a cluster's API cannot be reached.
+#[derive(Debug, thiserror::Error)]
+pub enum NoClient {
+    #[error("{file}: {reason}")]
+    File { file: String, reason: String },
+    #[error("how to reach the cluster is not known: {0}")]
+    Unknown(#[from] kube::config::InferConfigError),
+    #[error("no thread can be started: {0}")]
+    Thread(#[from] std::io::Error),
+    #[error("the cluster's API cannot be used: {0}")]
+    Client(#[from] kube::Error),
+}
+
+/// A client of a cluster's API: as the file says, or KUBECONFIG, or `~/.kube/config`, or the account of the pod that this runs in.
+async fn client(kubeconfig: Option<&Path>) -> Result<Client, NoClient> {
+    let config = match kubeconfig {
+        Some(path) => {
+            let wrong = |reason: String| NoClient::File { file: path.display().to_string(), reason };
+            let read = Kubeconfig::read_from(path).map_err(|error| wrong(error.to_string()))?;
+            let options = KubeConfigOptions::default();
+            Config::from_custom_kubeconfig(read, &options).await.map_err(|error| wrong(error.to_string()))?
+        }
+        None => Config::infer().await?,
+    };
+    Ok(Client::try_from(config)?)
+}
+
+/// A cluster that is listed and watched. Dropping it ends that.
+pub struct Feed {
+    _runtime: Runtime,
+}
+
+impl Feed {
+    /// Begins, and tells what it hears in the order of each kind.
+    ///
+    /// # Errors
+    /// [`NoClient`]. That the cluster does not answer is none: it is asked again.
+    pub fn start(kubeconfig: Option<&Path>, told: &Sender<Told>) -> Result<Feed, NoClient> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let client = runtime.block_on(client(kubeconfig))?;
+        follow(&runtime, &client, told);
+        Ok(Feed { _runtime: runtime })
+    }
+}
+
+/// Lists and watches all kinds until the runtime is dropped or nobody listens. A watch that ends goes on where it was; one that cannot (410
+/// Gone) begins with a list. Between attempts that fail are 0.8 s, then more, at most 30 s.
+fn follow(runtime: &Runtime, client: &Client, told: &Sender<Told>) {
+    runtime.spawn(kind::<Namespace>(client.clone(), Kind::Namespace, Object::Namespace, told.clone()));
+    runtime.spawn(kind::<Node>(client.clone(), Kind::Node, Object::Node, told.clone()));
+    runtime.spawn(kind::<Pod>(client.clone(), Kind::Pod, Object::Pod, told.clone()));
+    runtime.spawn(kind::<Service>(client.clone(), Kind::Service, Object::Service, told.clone()));
+    runtime.spawn(kind::<EndpointSlice>(client.clone(), Kind::Slice, Object::Slice, told.clone()));
+    runtime.spawn(kind::<NetworkPolicy>(client.clone(), Kind::Policy, Object::Policy, told.clone()));
 }
 
 async fn kind<K>(client: Client, kind: Kind, wrap: fn(K) -> Object, told: Sender<Told>)

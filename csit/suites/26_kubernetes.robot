@@ -1,0 +1,125 @@
+*** Settings ***
+Documentation       A Kubernetes cluster whose API server is played (csit/libraries/kube_api.py: no kube-apiserver is packaged for Debian), the watcher, the
+...                 controller, and pods in Open vSwitch. What is told by lists and watches is in the datastore, whatever becomes of the telling.
+Resource            ../resources/coeus.resource
+Library             ../libraries/Kube.py
+Suite Setup         Start A Cluster Of Two Nodes
+Suite Teardown      Run Keywords    Stop Cluster    AND    Stop Lab
+
+*** Test Cases ***
+Pods That Run Reach Each Other
+    Pod Runs    blue    p1    1    10.11.1.10    app=web
+    Pod Runs    blue    p2    2    10.11.2.10    app=client
+    Pod Runs    blue    p3    2    10.11.2.11    app=other
+    Datastore Should Follow
+    Plug Pod    p1    blue    1    10.11.1.10/24    10.11.1.1
+    Plug Pod    p2    blue    2    10.11.2.10/24    10.11.2.1
+    Plug Pod    p3    blue    2    10.11.2.11/24    10.11.2.1
+    Ping Should Pass    blue:p1    10.11.2.10
+    Ping Should Pass    blue:p3    10.11.1.10
+
+Pods Without A Network Of Their Own Are Left Out
+    Pod Runs    blue    host    1    192.168.200.1    hostNetwork=true
+    Pod Runs    blue    done    1    10.11.1.77    phase=Succeeded
+    Datastore Should Follow
+
+A Service Is Reached
+    Service Is    blue    web    10.96.0.10    8080    8080
+    Service Has    blue    web    8080    10.11.1.10
+    Datastore Should Follow
+    Wait Until Keyword Succeeds    15 s    0.5 s    The Service Should Carry    100000
+
+A Policy Is Enforced
+    Only App May Reach    blue    web    client
+    Datastore Should Follow
+    Ping Should Pass    blue:p2    10.11.1.10
+    Ping Should Fail    blue:p3    10.11.1.10
+    Policy Goes    blue    web
+    Datastore Should Follow
+    Ping Should Pass    blue:p3    10.11.1.10
+
+What Others Wrote Is Not Touched
+    Create Pod    mine    red    1    10.11.1.99
+    Stop Watcher
+    Start Watcher
+    Datastore Should Follow
+    Resource Should Say    ${CONFIG}/pod:coe    10.11.1.99
+
+What Went While Nobody Watched Goes
+    Stop Watcher
+    Pod Goes    blue    p3
+    Pod Runs    blue    p4    1    10.11.1.12
+    Start Watcher
+    Datastore Should Follow
+
+A Restart Of The Watcher Writes Nothing
+    Stop Watcher
+    ${before}=    Revision
+    Start Watcher
+    Datastore Should Follow
+    Sleep    2 s
+    ${after}=    Revision
+    Should Be Equal    ${before}    ${after}
+
+A Controller That Was Away Is Caught Up With
+    Stop Controller
+    Pod Runs    blue    p5    1    10.11.1.13
+    Pod Goes    blue    p4
+    Start Controller
+    Datastore Should Follow
+
+Whatever Becomes Of The Telling
+    [Template]    The Datastore Follows Though The Cluster Is
+    cut
+    gone
+    errors
+    twice
+    shuffled
+
+A List Of Some Time Ago Is Made Up For
+    Cluster Misbehaves    stale
+    Pod Runs    blue    p6    1    10.11.1.14
+    Cluster Misbehaves    gone
+    Sleep    2 s
+    Cluster Misbehaves    well
+    Cluster Misbehaves    gone
+    Datastore Should Follow
+
+Anything At Random
+    FOR    ${seed}    IN RANGE    1    6
+        Anything Happens    60    ${seed}
+        Cluster Misbehaves    well
+        Cluster Misbehaves    gone
+        Datastore Should Follow
+    END
+
+The Switches Hold What The Data Ask For
+    Tables Should Be As From Scratch
+
+*** Keywords ***
+Start A Cluster Of Two Nodes
+    Start Lab And Session    2
+    Start Cluster
+    Node Joins    1    10.11.1.0/24
+    Node Joins    2    10.11.2.0/24
+    Namespace Is    blue
+    Start Watcher
+
+The Service Should Carry
+    [Arguments]    ${size}
+    ${came}=    TCP Transfer    blue:p2    blue:p1    8080    ${size}    10.96.0.10
+    Should Be Equal As Integers    ${came}    ${size}
+
+The Datastore Follows Though The Cluster Is
+    [Arguments]    ${how}
+    Cluster Misbehaves    ${how}
+    Pod Runs    blue    q-${how}    1    10.11.1.50
+    Pod Runs    blue    q-${how}    1    10.11.1.50    app=web
+    Cluster Misbehaves    cut
+    Pod Goes    blue    q-${how}
+    Pod Runs    blue    q-${how}    1    10.11.1.51
+    Datastore Should Follow
+    Pod Goes    blue    q-${how}
+    Cluster Misbehaves    well
+    Cluster Misbehaves    gone
+    Datastore Should Follow
