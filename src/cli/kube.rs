@@ -40,7 +40,11 @@ pub struct Kube {
 fn uuid(text: &str) -> Result<String, String> {
     let fits = text.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
     let is_one = fits && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
-    if is_one { Ok(text.to_ascii_lowercase()) } else { Err("it is no UUID, such as 00000000-0000-0000-0000-000000000001".into()) }
+    if is_one {
+        Ok(text.to_ascii_lowercase())
+    } else {
+        Err("it is no UUID, such as 00000000-0000-0000-0000-000000000001".into())
+    }
 }
 
 impl Datastore for &Client {
@@ -54,12 +58,16 @@ impl Datastore for &Client {
     fn write(&self, patch: &Value) -> Result<(), Trouble> {
         let headers =
             [("Content-Type", "application/yang-patch+json"), ("Accept", "application/yang-data+json")];
-        let answer = self.request("PATCH", "/rests/data", &headers, Some(patch.to_string().as_bytes())).map_err(away)?;
+        let answer = self
+            .request("PATCH", "/rests/data", &headers, Some(patch.to_string().as_bytes()))
+            .map_err(away)?;
         if (200..300).contains(&answer.status) {
             return Ok(());
         }
         match Failure::of_answer("PATCH", answer.status, &answer.body) {
-            Failure::NotAllowed(reason) | Failure::Unreachable(reason) | Failure::TimedOut(reason) => Err(Trouble::Away(reason)),
+            Failure::NotAllowed(reason) | Failure::Unreachable(reason) | Failure::TimedOut(reason) => {
+                Err(Trouble::Away(reason))
+            }
             refused if answer.status < 500 => Err(Trouble::Refused(refused.to_string())),
             failed => Err(Trouble::Away(failed.to_string())),
         }
@@ -77,7 +85,9 @@ fn away(failure: Failure) -> Trouble {
 pub fn keep(client: &Client, asked: &Kube) -> Result<(), Failure> {
     let (tell, told) = mpsc::channel();
     let _feed = Feed::start(asked.kubeconfig.as_deref(), &tell).map_err(|error| {
-        Failure::Failed(format!("watch --kube: {error}; give --kubeconfig, set KUBECONFIG, or run it in a pod of the cluster"))
+        Failure::Failed(format!(
+            "watch --kube: {error}; give --kubeconfig, set KUBECONFIG, or run it in a pod of the cluster"
+        ))
     })?;
     drop(tell);
     Writer::new(&asked.cluster_id, client).run(&told, Duration::from_secs(asked.resync.into()));
@@ -90,7 +100,10 @@ mod tests {
 
     #[test]
     fn a_cluster_has_a_uuid() {
-        assert_eq!(uuid("0000000A-0000-0000-0000-000000000001").unwrap(), "0000000a-0000-0000-0000-000000000001");
+        assert_eq!(
+            uuid("0000000A-0000-0000-0000-000000000001").unwrap(),
+            "0000000a-0000-0000-0000-000000000001"
+        );
         assert!(uuid("prod").unwrap_err().contains("UUID"));
     }
 }

@@ -33,13 +33,25 @@ pub type Name = (String, String);
 /// An object of one of the kinds.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Object {
-    Namespace(Namespace),
-    Node(Node),
-    Pod(Pod),
-    Service(Service),
-    Slice(EndpointSlice),
-    Policy(NetworkPolicy),
+    Namespace(Box<Namespace>),
+    Node(Box<Node>),
+    Pod(Box<Pod>),
+    Service(Box<Service>),
+    Slice(Box<EndpointSlice>),
+    Policy(Box<NetworkPolicy>),
 }
+
+macro_rules! objects {
+    ($($variant:ident: $type:ty),*) => {
+        $(impl From<$type> for Object {
+            fn from(one: $type) -> Object {
+                Object::$variant(Box::new(one))
+            }
+        })*
+    };
+}
+
+objects!(Namespace: Namespace, Node: Node, Pod: Pod, Service: Service, Slice: EndpointSlice, Policy: NetworkPolicy);
 
 impl Object {
     pub fn kind(&self) -> Kind {
@@ -252,13 +264,13 @@ mod tests {
             "metadata": {"name": format!("p{number}"), "namespace": "blue", "uid": uid(number << 4 | generation)},
             "spec": {"nodeName": format!("n{node}"), "containers": []}, "status": {"podIP": format!("10.0.0.{number}")}
         });
-        Object::Pod(serde_json::from_value(read).unwrap())
+        serde_json::from_value::<Pod>(read).unwrap().into()
     }
 
     fn node(number: u8, address: u8) -> Object {
         let addresses = json!([{"type": "InternalIP", "address": format!("192.168.0.{address}")}]);
         let read = json!({"metadata": {"name": format!("n{number}"), "uid": uid(0xf0 | number)}, "status": {"addresses": addresses}});
-        Object::Node(serde_json::from_value(read).unwrap())
+        serde_json::from_value::<Node>(read).unwrap().into()
     }
 
     fn slice(number: u8, service: u8, ready: bool) -> Object {
@@ -268,7 +280,7 @@ mod tests {
                          "labels": {"kubernetes.io/service-name": format!("svc{service}")}},
             "addressType": "IPv4", "endpoints": [endpoint]
         });
-        Object::Slice(serde_json::from_value(read).unwrap())
+        serde_json::from_value::<EndpointSlice>(read).unwrap().into()
     }
 
     fn object() -> impl Strategy<Value = Object> {

@@ -4,19 +4,22 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::runtime::watcher::{self, Event};
-use kube::runtime::{WatchStreamExt, watcher as watch};
-use kube::{Api, Client, Config, Resource, ResourceExt};
+use kube::runtime::watcher::{Config, Event, watcher};
+use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
 
 use crate::{Kind, Name, Object};
+
+/// Between attempts that fail: from the first to the longest. What comes makes them short again.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
 
 /// What a list or a watch says.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,9 +52,11 @@ async fn client(kubeconfig: Option<&Path>) -> Result<Client, NoClient> {
             let wrong = |reason: String| NoClient::File { file: path.display().to_string(), reason };
             let read = Kubeconfig::read_from(path).map_err(|error| wrong(error.to_string()))?;
             let options = KubeConfigOptions::default();
-            Config::from_custom_kubeconfig(read, &options).await.map_err(|error| wrong(error.to_string()))?
+            kube::Config::from_custom_kubeconfig(read, &options)
+                .await
+                .map_err(|error| wrong(error.to_string()))?
         }
-        None => Config::infer().await?,
+        None => kube::Config::infer().await?,
     };
     Ok(Client::try_from(config)?)
 }
@@ -75,27 +80,26 @@ impl Feed {
 }
 
 /// Lists and watches all kinds until the runtime is dropped or nobody listens. A watch that ends goes on where it was; one that cannot (410
-/// Gone) begins with a list. Between attempts that fail are 0.8 s, then more, at most 30 s.
+/// Gone) begins with a list.
 fn follow(runtime: &Runtime, client: &Client, told: &Sender<Told>) {
-    runtime.spawn(kind::<Namespace>(client.clone(), Kind::Namespace, Object::Namespace, told.clone()));
-    runtime.spawn(kind::<Node>(client.clone(), Kind::Node, Object::Node, told.clone()));
-    runtime.spawn(kind::<Pod>(client.clone(), Kind::Pod, Object::Pod, told.clone()));
-    runtime.spawn(kind::<Service>(client.clone(), Kind::Service, Object::Service, told.clone()));
-    runtime.spawn(kind::<EndpointSlice>(client.clone(), Kind::Slice, Object::Slice, told.clone()));
-    runtime.spawn(kind::<NetworkPolicy>(client.clone(), Kind::Policy, Object::Policy, told.clone()));
+    runtime.spawn(kind::<Namespace>(client.clone(), Kind::Namespace, told.clone()));
+    runtime.spawn(kind::<Node>(client.clone(), Kind::Node, told.clone()));
+    runtime.spawn(kind::<Pod>(client.clone(), Kind::Pod, told.clone()));
+    runtime.spawn(kind::<Service>(client.clone(), Kind::Service, told.clone()));
+    runtime.spawn(kind::<EndpointSlice>(client.clone(), Kind::Slice, told.clone()));
+    runtime.spawn(kind::<NetworkPolicy>(client.clone(), Kind::Policy, told.clone()));
 }
 
-async fn kind<K>(client: Client, kind: Kind, wrap: fn(K) -> Object, told: Sender<Told>)
+async fn kind<K>(client: Client, kind: Kind, told: Sender<Told>)
 where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Into<Object> + 'static,
 {
-    let events = watch(Api::<K>::all(client), watcher::Config::default()).default_backoff();
-    let mut events = pin!(events);
-    let mut listed = Vec::new();
+    let mut events = pin!(watcher(Api::<K>::all(client), Config::default()));
+    let (mut listed, mut pause) = (Vec::new(), PAUSES.0);
     // Nobody here asks who set which field, and it is half of many objects.
-    let slim = |mut object: K| {
+    let slim = |mut object: K| -> Object {
         object.managed_fields_mut().clear();
-        wrap(object)
+        object.into()
     };
     while let Some(event) = events.next().await {
         let news = match event {
@@ -112,8 +116,15 @@ where
             Ok(Event::Delete(object)) => Told::Gone(kind, slim(object).name()),
             Err(error) => Told::Trouble(kind, error.to_string()),
         };
+        let is_trouble = matches!(news, Told::Trouble(..));
         if told.send(news).is_err() {
             return;
+        }
+        if is_trouble {
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSES.1);
+        } else {
+            pause = PAUSES.0;
         }
     }
 }

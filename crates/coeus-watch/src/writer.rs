@@ -282,7 +282,7 @@ mod tests {
             "metadata": {"name": format!("p{number}"), "namespace": "blue", "uid": uid(number)},
             "spec": {"nodeName": "n1", "containers": []}, "status": {"podIP": format!("10.0.0.{address}")}
         });
-        Object::Pod(serde_json::from_value::<Pod>(read).unwrap())
+        serde_json::from_value::<Pod>(read).unwrap().into()
     }
 
     fn listed(fake: &Fake, pods: Vec<Object>) -> Writer<Fake> {
