@@ -150,12 +150,18 @@ class KubeApi:
             self.watches += 1
             epoch, compacted = self.epoch, self.compacted
             self.gone += behind < compacted
-        if behind < compacted:
-            return self.say(request, 410, self.status(410, "Expired", "too old resource version"))
+        expired = self.status(410, "Expired", "too old resource version")
+        if behind < compacted and self.gone % 2:
+            return self.say(request, 410, expired)
         request.send_response(200)
         request.send_header("Content-Type", "application/json")
         request.send_header("Transfer-Encoding", "chunked")
         request.end_headers()
+        if behind < compacted:
+            # The other way to say it: as the only event of a watch.
+            line = json.dumps({"type": "ERROR", "object": expired}).encode() + b"\n"
+            request.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(line), line))
+            return None
         end = time.monotonic() + patience
         while time.monotonic() < end:
             with self.changed:

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::runtime::watcher::{Config, Event, watcher};
+use kube::runtime::watcher::{Config, Error, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
@@ -94,37 +94,47 @@ async fn kind<K>(client: Client, kind: Kind, told: Sender<Told>)
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Into<Object> + 'static,
 {
-    let mut events = pin!(watcher(Api::<K>::all(client), Config::default()));
-    let (mut listed, mut pause) = (Vec::new(), PAUSES.0);
-    // Nobody here asks who set which field, and it is half of many objects.
-    let slim = |mut object: K| -> Object {
-        object.managed_fields_mut().clear();
-        object.into()
-    };
-    while let Some(event) = events.next().await {
-        let news = match event {
-            Ok(Event::Init) => {
-                listed.clear();
-                continue;
+    let api = Api::<K>::all(client);
+    let mut pause = PAUSES.0;
+    loop {
+        let mut events = pin!(watcher(api.clone(), Config::default()));
+        let mut listed = Vec::new();
+        while let Some(event) = events.next().await {
+            // An API server may say 410 before a watch begins, too; then this watcher would ask for the same again and again.
+            let is_gone = matches!(&event, Err(Error::WatchStartFailed(kube::Error::Api(status))) if status.code == 410);
+            let news = match event {
+                Ok(Event::Init) => {
+                    listed.clear();
+                    continue;
+                }
+                Ok(Event::InitApply(object)) => {
+                    listed.push(slim(object));
+                    continue;
+                }
+                Ok(Event::InitDone) => Told::All(kind, std::mem::take(&mut listed)),
+                Ok(Event::Apply(object)) => Told::Is(slim(object)),
+                Ok(Event::Delete(object)) => Told::Gone(kind, slim(object).name()),
+                Err(error) => Told::Trouble(kind, error.to_string()),
+            };
+            let is_trouble = matches!(news, Told::Trouble(..));
+            if told.send(news).is_err() {
+                return;
             }
-            Ok(Event::InitApply(object)) => {
-                listed.push(slim(object));
-                continue;
+            if is_trouble {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(PAUSES.1);
+            } else {
+                pause = PAUSES.0;
             }
-            Ok(Event::InitDone) => Told::All(kind, std::mem::take(&mut listed)),
-            Ok(Event::Apply(object)) => Told::Is(slim(object)),
-            Ok(Event::Delete(object)) => Told::Gone(kind, slim(object).name()),
-            Err(error) => Told::Trouble(kind, error.to_string()),
-        };
-        let is_trouble = matches!(news, Told::Trouble(..));
-        if told.send(news).is_err() {
-            return;
-        }
-        if is_trouble {
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(PAUSES.1);
-        } else {
-            pause = PAUSES.0;
+            if is_gone {
+                break;
+            }
         }
     }
+}
+
+/// Without who set which field: nobody here asks, and it is half of many objects.
+fn slim<K: Resource + Into<Object>>(mut object: K) -> Object {
+    object.managed_fields_mut().clear();
+    object.into()
 }
