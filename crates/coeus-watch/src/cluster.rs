@@ -1,6 +1,6 @@
 //! A cluster as its lists and watches tell of it, and the entries that follow from it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -76,6 +76,11 @@ impl Object {
         }
     }
 
+    /// Its resourceVersion as a number: of one kind, the greater is the later.
+    pub fn version(&self) -> Option<u64> {
+        self.meta().resource_version.as_deref()?.parse().ok()
+    }
+
     pub fn name(&self) -> Name {
         let meta = self.meta();
         (meta.namespace.clone().unwrap_or_default(), meta.name.clone().unwrap_or_default())
@@ -83,6 +88,9 @@ impl Object {
 }
 
 type Id = (Kind, Name);
+
+/// So many objects that went last are remembered, in case that something older is said of them.
+const GONE: usize = 1_000;
 
 /// What is known of a cluster. The same objects make the same entries, whatever came before and in whichever order.
 #[derive(Clone, Debug)]
@@ -97,6 +105,9 @@ pub struct Cluster {
     /// Services that slices belong to, and the slices.
     of_services: BTreeMap<Name, BTreeSet<Name>>,
     changed: BTreeSet<Place>,
+    /// The versions at which objects went, since their kind was listed.
+    gone: BTreeMap<Id, u64>,
+    gone_last: VecDeque<Id>,
 }
 
 impl Cluster {
@@ -110,6 +121,8 @@ impl Cluster {
             on_nodes: BTreeMap::new(),
             of_services: BTreeMap::new(),
             changed: BTreeSet::new(),
+            gone: BTreeMap::new(),
+            gone_last: VecDeque::new(),
         }
     }
 
@@ -127,29 +140,59 @@ impl Cluster {
         std::mem::take(&mut self.changed)
     }
 
-    /// An object is there, as it is now.
+    /// An object is there, as it is now; unless something later is known of it.
     pub fn put(&mut self, object: Object) {
         let id = (object.kind(), object.name());
-        let before = self.objects.insert(id.clone(), object);
-        self.follow(&id, before);
+        if !self.is_outdated(&id, object.version()) {
+            self.set(id, Some(object));
+        }
     }
 
-    /// An object is gone.
-    pub fn remove(&mut self, kind: Kind, name: Name) {
+    /// An object is gone, with this version; unless something later is known of it.
+    pub fn remove(&mut self, kind: Kind, name: Name, version: Option<u64>) {
         let id = (kind, name);
-        let before = self.objects.remove(&id);
+        if self.is_outdated(&id, version) {
+            return;
+        }
+        self.set(id.clone(), None);
+        if let Some(version) = version {
+            self.gone.insert(id.clone(), version);
+            self.gone_last.push_back(id);
+            if self.gone_last.len() > GONE
+                && let Some(oldest) = self.gone_last.pop_front()
+                && !self.gone_last.contains(&oldest)
+            {
+                self.gone.remove(&oldest);
+            }
+        }
+    }
+
+    fn is_outdated(&self, id: &Id, version: Option<u64>) -> bool {
+        let known = self.objects.get(id).and_then(Object::version).max(self.gone.get(id).copied());
+        known.zip(version).is_some_and(|(known, version)| version < known)
+    }
+
+    fn set(&mut self, id: Id, object: Option<Object>) {
+        let before = match object {
+            Some(object) => self.objects.insert(id.clone(), object),
+            None => self.objects.remove(&id),
+        };
         self.follow(&id, before);
     }
 
-    /// These are all objects of the kind: others are gone.
+    /// These are all objects of the kind: others are gone. A list counts as it is, however old: what came later is told by the watch behind it.
     pub fn replace(&mut self, kind: Kind, objects: impl IntoIterator<Item = Object>) {
         let objects: Vec<_> = objects.into_iter().filter(|object| object.kind() == kind).collect();
         let there: BTreeSet<_> = objects.iter().map(Object::name).collect();
         let gone = self.objects.keys().filter(|(of, name)| *of == kind && !there.contains(name));
-        for (_, name) in gone.cloned().collect::<Vec<_>>() {
-            self.remove(kind, name);
+        for id in gone.cloned().collect::<Vec<_>>() {
+            self.set(id, None);
         }
-        objects.into_iter().for_each(|object| self.put(object));
+        self.gone.retain(|(of, _), _| *of != kind);
+        self.gone_last.retain(|(of, _)| *of != kind);
+        for object in objects {
+            self.set((kind, object.name()), Some(object));
+        }
     }
 
     /// The entries that hang on an object become what they should be.
@@ -300,7 +343,7 @@ mod tests {
             let mut held = Entries::new();
             for (object, what) in steps {
                 match what {
-                    0 => cluster.remove(object.kind(), object.name()),
+                    0 => cluster.remove(object.kind(), object.name(), None),
                     1 => cluster.replace(object.kind(), [object]),
                     _ => cluster.put(object),
                 }
@@ -346,6 +389,29 @@ mod tests {
         assert!(first(&cluster));
         cluster.put(slice(2, 0, true));
         assert!(!first(&cluster));
+    }
+
+    #[test]
+    fn what_is_older_than_what_is_known_is_not_believed() {
+        let at = |version: u64, node: u8| {
+            let Object::Pod(mut pod) = pod(1, 0, node) else { unreachable!() };
+            pod.metadata.resource_version = Some(version.to_string());
+            Object::Pod(pod)
+        };
+        let host = |cluster: &Cluster| cluster.objects.values().next().cloned();
+        let name = at(0, 0).name();
+        let mut cluster = Cluster::new("c1");
+        cluster.put(at(9, 1));
+        cluster.put(at(8, 0));
+        cluster.remove(Kind::Pod, name.clone(), Some(7));
+        assert_eq!(host(&cluster), Some(at(9, 1)));
+        cluster.remove(Kind::Pod, name.clone(), Some(10));
+        cluster.put(at(9, 1));
+        assert_eq!(host(&cluster), None, "it is not there again");
+        cluster.put(at(11, 0));
+        assert_eq!(host(&cluster), Some(at(11, 0)));
+        cluster.replace(Kind::Pod, [at(9, 1)]);
+        assert_eq!(host(&cluster), Some(at(9, 1)), "a list counts as it is");
     }
 
     #[test]

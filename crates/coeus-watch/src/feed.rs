@@ -27,7 +27,8 @@ pub enum Told {
     /// These are all objects of the kind.
     All(Kind, Vec<Object>),
     Is(Object),
-    Gone(Kind, Name),
+    /// With the version that it went at.
+    Gone(Kind, Name, Option<u64>),
     /// The API cannot be heard; it is asked again.
     Trouble(Kind, String),
 }
@@ -113,7 +114,10 @@ where
                 }
                 Ok(Event::InitDone) => Told::All(kind, std::mem::take(&mut listed)),
                 Ok(Event::Apply(object)) => Told::Is(slim(object)),
-                Ok(Event::Delete(object)) => Told::Gone(kind, slim(object).name()),
+                Ok(Event::Delete(object)) => {
+                    let object = slim(object);
+                    Told::Gone(kind, object.name(), object.version())
+                }
                 Err(error) => Told::Trouble(kind, error.to_string()),
             };
             let is_trouble = matches!(news, Told::Trouble(..));

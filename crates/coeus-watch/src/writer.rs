@@ -128,7 +128,7 @@ impl<D: Datastore> Writer<D> {
                 self.listed.insert(kind);
             }
             Told::Is(object) => self.cluster.put(object),
-            Told::Gone(kind, name) => self.cluster.remove(kind, name),
+            Told::Gone(kind, name, version) => self.cluster.remove(kind, name, version),
             Told::Trouble(kind, reason) => {
                 warn!(?kind, reason, "the cluster cannot be heard; it is asked again")
             }
@@ -332,7 +332,7 @@ mod tests {
                 .collect::<Vec<_>>(),
             [(uid(50), "an address twice".to_owned())]
         );
-        writer.hear(Told::Gone(Kind::Pod, ("blue".into(), "p7".into())));
+        writer.hear(Told::Gone(Kind::Pod, ("blue".into(), "p7".into()), None));
         assert_eq!(writer.catch_up(), Ok(()));
         assert_eq!(writer.refused().count(), 0);
         assert_eq!(paths(&fake).len(), 39);
@@ -346,7 +346,7 @@ mod tests {
         fake.0.borrow_mut().is_away = true;
         writer.hear(Told::Is(pod(2, 2)));
         assert!(writer.catch_up().is_err());
-        writer.hear(Told::Gone(Kind::Pod, ("blue".into(), "p1".into())));
+        writer.hear(Told::Gone(Kind::Pod, ("blue".into(), "p1".into()), None));
         assert!(writer.catch_up().is_err());
         fake.0.borrow_mut().is_away = false;
         assert_eq!(writer.catch_up(), Ok(()));
