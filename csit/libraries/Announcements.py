@@ -54,7 +54,6 @@ class Announcements:
             logger.info(one)
         return seen
 
-
     @keyword
     def answer_without_option(self, host, address):
         """A host has an address beside its own, and says so without saying its MAC address (RFC 4861 section 4.4)."""
@@ -148,8 +147,8 @@ class Asking(threading.Thread):
 
 
 def arp_request(mac, asker, target):
-    text = ":".join(f"{octet:02x}" for octet in mac)
-    return frames.ethernet(text, 0x806, frames.arp(1, text, str(asker), str(target)))
+    own = frames.text(mac)
+    return frames.ethernet(own, 0x806, frames.arp(1, own, str(asker), str(target)))
 
 
 def arp_told(frame):
@@ -164,18 +163,17 @@ def arp_told(frame):
 
 def solicitation(mac, asker, target):
     """RFC 4861 section 4.3, to the target's solicited-node group."""
-    text = ":".join(f"{octet:02x}" for octet in mac)
+    own = frames.text(mac)
     group = ipaddress.IPv6Address(ipaddress.IPv6Address("ff02::1:ff00:0").packed[:13] + target.packed[13:])
-    message = summed(asker, group, frames.neighbour(SOLICITATION, str(target), 1, text))
-    to = "33:33:" + ":".join(f"{octet:02x}" for octet in group.packed[12:])
-    return frames.ethernet(text, 0x86DD, frames.ipv6(str(asker), str(group), socket.IPPROTO_ICMPV6, message), to=to)
+    message = summed(asker, group, frames.neighbour(SOLICITATION, str(target), 1, own))
+    to = "33:33:" + frames.text(group.packed[12:])
+    return frames.ethernet(own, 0x86DD, frames.ipv6(str(asker), str(group), socket.IPPROTO_ICMPV6, message), to=to)
 
 
 def advertisement(mac, address, asker, to):
     """An answer without any option."""
     message = summed(address, asker, frames.icmpv6(ADVERTISEMENT, bytes([SOLICITED | OVERRIDE, 0, 0, 0]) + address.packed))
-    own, to = (":".join(f"{octet:02x}" for octet in octets) for octets in (mac, to))
-    return frames.ethernet(own, 0x86DD, frames.ipv6(str(address), str(asker), socket.IPPROTO_ICMPV6, message), to=to)
+    return frames.ethernet(frames.text(mac), 0x86DD, frames.ipv6(str(address), str(asker), socket.IPPROTO_ICMPV6, message), to=frames.text(to))
 
 
 def summed(source, to, message):

@@ -9,7 +9,7 @@ from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
 import carry
-from lab import LabError, wait_until
+from lab import come_to, wait_until
 
 COUNTERS = "/rests/data/coeus-policy:counters"
 DROP_LOG = "/rests/data/coeus-policy:drop-log"
@@ -17,22 +17,6 @@ DROP_LOG = "/rests/data/coeus-policy:drop-log"
 HEADERS = 14 + 20 + 8
 #: Seconds until a number that was read is read anew, and until a switch has heard from its datapath.
 PATIENCE = 30
-
-
-def come_to(what, read, is_right, pause=0.3):
-    """Reads until what was read is right, and returns it; says what was read last when it never is."""
-    last = None
-
-    def come():
-        nonlocal last
-        last = read()
-        return is_right(last)
-
-    try:
-        wait_until(what, come, PATIENCE, pause)
-    except (LabError, LookupError, TypeError, ValueError) as error:
-        raise AssertionError(f"{error}; read was {last}") from None
-    return last
 
 
 @library(scope="SUITE", auto_keywords=False)
@@ -215,7 +199,7 @@ class PolicyCounts:
         self.datagrams_are_sent(one, other, port, count)
         more = come_to(
             f"{count} drops are logged or suppressed", lambda: [now - was for now, was in zip(read(), before)],
-            lambda more: more[2] >= int(count) and more[0] + more[1] == more[2], 0.5,
+            lambda more: more[2] >= int(count) and more[0] + more[1] == more[2], pause=0.5,
         )
         if not 0 < more[0] <= int(at_most):
             raise AssertionError(f"{more} are logged, suppressed and dropped")

@@ -18,7 +18,7 @@ from robot.libraries.BuiltIn import BuiltIn
 import carry
 import frames
 import sctp
-from packets import checks_packets
+from packets import checks_packets, should_be_refused, should_move_on
 
 KINDS = {"TCP": (socket.SOCK_STREAM, 6), "UDP": (socket.SOCK_DGRAM, 17), "SCTP": (socket.SOCK_STREAM, 132)}
 #: Seconds that an answer may take.
@@ -199,13 +199,7 @@ class Services:
     @checks_packets
     def service_should_refuse(self, pod, address, port, protocol="TCP"):
         """The client is told at once: a reset, or an ICMP error."""
-        try:
-            answer = self.ask(pod, address, port, protocol, WAIT)
-        except ConnectionRefusedError:
-            return
-        except OSError as error:
-            raise AssertionError(f"{pod} asked {address}:{port} ({protocol}) and was not refused: {error}") from None
-        raise AssertionError(f"{pod} asked {address}:{port} ({protocol}) and was answered by {answer}")
+        should_be_refused(f"{pod} asked {address}:{port} ({protocol})", lambda: self.ask(pod, address, port, protocol, WAIT))
 
     @keyword
     def keep_connection(self, name, pod, address, port):
@@ -252,37 +246,10 @@ class Services:
 
     @keyword
     def udp_sender_should_move_on(self, pod, address, port, away, seconds=1.0):
-        """A sender that never pauses, from one port: after `away` was called, others answer within so many seconds.
-
-        Who is held by a cached flow alone (see packets.py) moves on when switches forget those, and a warning says so.
-        """
+        """A sender that never pauses, from one port: after `away` was called, others answer within so many seconds."""
         with self.client(pod, address, "UDP", 0.05) as client:
             client.connect((address, int(port)))
-            first = self._who(client, 3)
-            BuiltIn().run_keyword(*away)
-            for cached in (True, False):
-                done = time.monotonic()
-                while (since := time.monotonic() - done) < float(seconds):
-                    answer = self._who(client, 0.05)
-                    if answer and answer != first:
-                        logger.info(f"from {first} to {answer} after {since:.2f} s")
-                        return answer
-                if cached:
-                    logger.warn(f"{pod} stays with {first}, or has nobody, until switches forget what they have cached")
-                    self.lab.lab.forget_cached_flows()
-            raise AssertionError(f"still {first}, or nobody")
-
-    def _who(self, client, patience):
-        end = time.monotonic() + patience
-        answer = None
-        while time.monotonic() < end:
-            try:
-                client.send(b"who?")
-                answer = client.recv(200).decode()
-                return answer
-            except OSError:
-                continue
-        return answer
+            return should_move_on(pod, client, away, seconds)
 
 
 class Server(threading.Thread):

@@ -12,7 +12,7 @@ from robot.libraries.BuiltIn import BuiltIn
 
 import carry
 from lab import run, wait_until
-from packets import checks_packets
+from packets import checks_packets, should_be_refused, should_move_on
 
 PORT = "coeus0"
 #: Where a node hands over what it gets for node ports.
@@ -91,13 +91,7 @@ class ServicesOutside:
     @checks_packets
     def host_should_be_refused(self, host, address, port, protocol="TCP"):
         """It is told at once: a reset, or an ICMP error."""
-        try:
-            answer = self.ask(host, address, port, protocol)
-        except ConnectionRefusedError:
-            return
-        except OSError as error:
-            raise AssertionError(f"{host} asked {address}:{port} ({protocol}) and was not refused: {error}") from None
-        raise AssertionError(f"{host} asked {address}:{port} ({protocol}) and was answered by {answer}")
+        should_be_refused(f"{host} asked {address}:{port} ({protocol})", lambda: self.ask(host, address, port, protocol))
 
     @keyword
     def host_should_be_answered_again(self, host, address, port, seconds=15, protocol="TCP"):
@@ -143,19 +137,7 @@ class ServicesOutside:
         with self.client(host, address, socket.SOCK_DGRAM) as client:
             client.settimeout(0.05)
             client.connect((address, int(port)))
-            first = who(client, 3)
-            BuiltIn().run_keyword(*away)
-            for cached in (True, False):
-                done = time.monotonic()
-                while (since := time.monotonic() - done) < float(seconds):
-                    answer = who(client, 0.05)
-                    if answer and answer != first:
-                        logger.info(f"from {first} to {answer} after {since:.2f} s")
-                        return answer
-                if cached:
-                    logger.warn(f"{host} stays with {first}, or has nobody, until switches forget what they have cached")
-                    self.coeus.lab.forget_cached_flows()
-            raise AssertionError(f"still {first}, or nobody")
+            return should_move_on(host, client, away, seconds)
 
     # -- servers
 
@@ -215,18 +197,6 @@ class ServicesOutside:
         run("ip", "-n", namespace, "route", "add", "default", "via", f"{net}.1")
         floating.hosts[host] = namespace
         return f"{net}.2"
-
-
-def who(client, patience):
-    """Asks again and again for so many seconds; answers who answered, or nobody."""
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        try:
-            client.send(b"who?")
-            return client.recv(200).decode()
-        except OSError:
-            continue
-    return None
 
 
 class Teller(threading.Thread):

@@ -10,6 +10,11 @@ def mac(text):
     return bytes.fromhex(text.replace(":", ""))
 
 
+def text(octets):
+    """A MAC address as people write it."""
+    return ":".join(f"{octet:02x}" for octet in octets)
+
+
 def ethernet(source, kind, payload, to=ALL):
     return mac(to) + mac(source) + struct.pack("!H", kind) + payload.ljust(46, b"\0")
 

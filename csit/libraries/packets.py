@@ -35,3 +35,47 @@ def checks_packets(check):
         return check(library, *words, **named)
 
     return checked
+
+
+def who(client, patience):
+    """Asks by datagrams again and again for so many seconds; answers who answered, or nobody."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        try:
+            client.send(b"who?")
+            return client.recv(200).decode()
+        except OSError:
+            continue
+    return None
+
+
+def should_move_on(name, client, away, seconds):
+    """A client that sends datagrams from one port and never pauses: after the keyword `away` was run, others answer within so many seconds.
+
+    Who is held by a cached flow alone moves on when switches forget those, and a warning says so.
+    """
+    first = who(client, 3)
+    robot = BuiltIn()
+    robot.run_keyword(*away)
+    for cached in (True, False):
+        done = time.monotonic()
+        while (since := time.monotonic() - done) < float(seconds):
+            answer = who(client, 0.05)
+            if answer and answer != first:
+                logger.info(f"from {first} to {answer} after {since:.2f} s")
+                return answer
+        if cached:
+            logger.warn(f"{name} stays with {first}, or has nobody, until switches forget what they have cached")
+            robot.get_library_instance("CoeusLab").lab.forget_cached_flows()
+    raise AssertionError(f"still {first}, or nobody")
+
+
+def should_be_refused(asking, ask):
+    """Who asks is told at once: a reset, or an ICMP error. `asking` says who asked what."""
+    try:
+        answer = ask()
+    except ConnectionRefusedError:
+        return
+    except OSError as error:
+        raise AssertionError(f"{asking} and was not refused: {error}") from None
+    raise AssertionError(f"{asking} and was answered by {answer}")

@@ -175,6 +175,7 @@ impl Model {
             Row::Watched(watched) => self.put_watched(watched, work),
             Row::Silent(interface, address, silent) => self.put_silent((interface, address), silent, work),
             Row::Lost(dpid, lost) => self.put_lost(dpid, lost, work),
+            Row::Held(address, dpid) => self.put_held(address, dpid, work),
             Row::Policy(uuid, row) => self.put_policy(&uuid, row),
             Row::Namespace(name, row) => self.put_namespace(&name, row),
             Row::Acl(name, row) => self.put_acl(&name, row),

@@ -52,6 +52,7 @@ enum RowKey {
     ExtRouter(Text),
     Neighbour(Text, IpAddr),
     Lost(Text),
+    Held(IpAddr),
     Watched,
     Silent(Text, IpAddr),
     Policy(Text),
@@ -132,6 +133,11 @@ impl Reader {
     /// The switches that others stand in for.
     pub fn lost_switches(&self, snapshot: &Snapshot) -> Vec<Dpid> {
         self.names.external.all_lost(snapshot)
+    }
+
+    /// Which switch answered last for external addresses.
+    pub fn held_addresses(&self, snapshot: &Snapshot) -> Vec<(IpAddr, Dpid)> {
+        self.names.external.all_held(snapshot)
     }
 
     /// The next hops that were found silent.
@@ -241,6 +247,11 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
     }
     if !config && top.node == external.lost_switches {
         rows.extend(entry(1, external.lost_switch).map(RowKey::Lost));
+        return rows;
+    }
+    if !config && top.node == external.held_addresses {
+        let address = entry(1, external.held_address).and_then(|address| address.parse().ok());
+        rows.extend(address.map(RowKey::Held));
         return rows;
     }
     let next_hop = &names.next_hop;
@@ -359,6 +370,7 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     list(config, external.floating_ip_info, external.router_ports, RowKey::FloatingRouter);
     list(config, external.ext_routers, external.routers, RowKey::ExtRouter);
     list(operational, external.lost_switches, external.lost_switch, RowKey::Lost);
+    rows.extend(external.all_held(snapshot).into_iter().map(|(address, _)| RowKey::Held(address)));
     let neighbours = external.all_neighbours(snapshot).into_iter();
     rows.extend(neighbours.map(|(network, address)| RowKey::Neighbour(network, address)));
     if config.container(names.next_hop.next_hop_liveness).is_some() {
@@ -468,6 +480,7 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
             // The model's own type of the key says that it is one.
             Row::Lost(dpid.parse().unwrap_or(Dpid(0)), lost)
         }
+        RowKey::Held(address) => Row::Held(*address, names.external.holder(snapshot, *address)),
         RowKey::Policy(uuid) => Row::Policy(uuid.clone(), names.policy.policy(snapshot, uuid)),
         RowKey::Acl(name) => Row::Acl(name.clone(), names.acl.acl(snapshot, name).map(Arc::new)),
         RowKey::Bound(name) => Row::Bound(name.clone(), names.acl.binding(snapshot, name)),

@@ -240,6 +240,8 @@ pub enum Row {
     Neighbour(Text, IpAddr, Option<MacAddr>),
     /// Whether a switch was away for long.
     Lost(Dpid, bool),
+    /// The switch that may still answer for an external address.
+    Held(IpAddr, Option<Dpid>),
     /// Whether next hops that share a route are watched.
     Watched(bool),
     /// Whether a next hop, by interface and address, was found silent.

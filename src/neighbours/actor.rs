@@ -10,8 +10,9 @@ use tracing::{debug, info, warn};
 
 use super::book::{Book, Place};
 use super::frame::{self, Told};
+use super::held::Held;
 use super::lost::Lost;
-use super::world::{At, Moved, World};
+use super::world::{At, World};
 use crate::datastore::{Edit, Handle, Store, Transaction};
 use crate::model::floating_mac;
 use crate::net::{Dpid, MacAddr};
@@ -30,8 +31,10 @@ const BATCH: usize = 64;
 /// since one may be lost. RFC 4861 section 7.2.6: three times, a second apart).
 const ANNOUNCEMENTS: u8 = 3;
 const BETWEEN: Duration = Duration::from_secs(1);
-/// How long an announcement waits for the switches: one that is away must not hold it back for ever.
+/// How long an announcement waits for its switch: one that is away must not hold it back for ever.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks at whether a switch has confirmed that it answers for an address no more.
+const SOON: Duration = Duration::from_millis(3);
 
 /// Serves until nobody punts any more.
 pub async fn run(mut punts: mpsc::Receiver<PacketIn>, datastore: Handle, programmers: Programmers) {
@@ -39,37 +42,33 @@ pub async fn run(mut punts: mpsc::Receiver<PacketIn>, datastore: Handle, program
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut batch = Vec::with_capacity(BATCH);
+    let mut revisions = actor.datastore.revisions();
     loop {
+        let (has_addresses, waits) = (!actor.world.placed.is_empty(), actor.held.waits());
         tokio::select! {
             number = punts.recv_many(&mut batch, BATCH) => match number {
                 0 => return,
                 _ => actor.hear(std::mem::take(&mut batch)).await,
             },
             _ = ticks.tick() => actor.tick().await,
+            Ok(()) = revisions.changed(), if has_addresses => actor.follow().await,
+            () = tokio::time::sleep(SOON), if waits => actor.follow().await,
         }
     }
 }
 
 /// An announcement that is due.
 struct Announcement {
-    moved: Moved,
+    address: IpAddr,
     left: u8,
     next: Instant,
     since: Instant,
 }
 
 impl Announcement {
-    /// Whether the address may be announced from this switch: it has to have its flows, and the one before must have them no more. One
-    /// that is lost cannot be told so, and is not waited for.
-    fn is_due(
-        &self,
-        now: Instant,
-        at: Dpid,
-        lost: impl Fn(Dpid) -> bool,
-        pending: impl Fn(Dpid) -> bool,
-    ) -> bool {
-        let waits = pending(at) || self.moved.from.is_some_and(|from| !lost(from) && pending(from));
-        self.next <= now && (!waits || self.since + PATIENCE <= now)
+    /// Whether the address may be announced: its switch has to have its flows. `pending`: it has not confirmed them.
+    fn is_due(&self, now: Instant, pending: bool) -> bool {
+        self.next <= now && (!pending || self.since + PATIENCE <= now)
     }
 }
 
@@ -80,6 +79,9 @@ struct Neighbours {
     /// The container of lost switches, its list and the list's key.
     lost_switches: [SchemaId; 3],
     lost: Lost,
+    /// The container of held addresses, its list, the list's key and the switch.
+    held_addresses: [SchemaId; 4],
+    held: Held,
     world: World,
     book: Book,
     announcements: Vec<Announcement>,
@@ -107,6 +109,9 @@ impl Neighbours {
             lost_switches: ["", "/lost-switch", "/lost-switch/switch"]
                 .map(|name| schema.resolve(&format!("/coeus-external:lost-switches{name}"))),
             lost: Lost::new(world.reader().lost_switches(&snapshot)),
+            held_addresses: ["", "/held-address", "/held-address/external-ip", "/held-address/switch"]
+                .map(|name| schema.resolve(&format!("/coeus-external:held-addresses{name}"))),
+            held: Held::new(world.reader().held_addresses(&snapshot)),
             world,
             book,
             announcements: Vec::new(),
@@ -121,16 +126,30 @@ impl Neighbours {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1)
     }
 
-    fn follow(&mut self) {
+    /// Takes in where addresses are now, and writes down who has them.
+    async fn follow(&mut self) {
         let now = Instant::now();
-        for moved in self.world.follow(&self.datastore.snapshot()) {
-            self.announcements.retain(|known| known.moved.address != moved.address);
-            self.announcements.push(Announcement { moved, left: ANNOUNCEMENTS, next: now, since: now });
+        for address in self.world.follow(&self.datastore.snapshot()) {
+            self.announcements.retain(|known| known.address != address);
+            self.announcements.push(Announcement { address, left: ANNOUNCEMENTS, next: now, since: now });
         }
+        let (now, lost, programmers) = (self.now(), &self.lost, &self.programmers);
+        let is_done = |dpid| lost.has(dpid) || !programmers.pending(dpid);
+        let changes = self.held.look(now, &self.world.placed, is_done);
+        let [all, list, key, switch] = self.held_addresses;
+        let edit = |(address, holder): (IpAddr, Option<Dpid>)| {
+            let name = Value::text(address.to_string());
+            let path = DataPath::root().child(all).entry(list, Key::one(name.clone()));
+            let Some(holder) = holder else { return Edit::remove(Store::Operational, path) };
+            let holder = Value::text(holder.to_string());
+            let fields = Fields::of(vec![(key, Node::Leaf(name)), (switch, Node::Leaf(holder))]);
+            Edit::put(Store::Operational, path, Node::Container(fields))
+        };
+        self.commit(changes.into_iter().map(edit).collect()).await;
     }
 
     async fn hear(&mut self, batch: Vec<PacketIn>) {
-        self.follow();
+        self.follow().await;
         let now = self.now();
         let mut edits = Vec::new();
         for punted in batch {
@@ -164,7 +183,7 @@ impl Neighbours {
     }
 
     async fn tick(&mut self) {
-        self.follow();
+        self.follow().await;
         let now = self.now();
         let gateways = self.world.networks.iter();
         let gateways = gateways.flat_map(|(id, row)| row.gateways().map(|gateway| (id.clone(), gateway)));
@@ -217,18 +236,17 @@ impl Neighbours {
         }
     }
 
-    /// An address is announced when its switch has its flows, and the one before has them no more.
+    /// An address is announced when its switch has its flows. The one before has them no more, or the address would not be here.
     async fn announce(&mut self) {
         let now = Instant::now();
         let mut later = Vec::new();
         for mut due in std::mem::take(&mut self.announcements) {
-            let Some(at) = self.world.placed.get(&due.moved.address) else { continue };
-            let (lost, pending) = (|dpid| self.lost.has(dpid), |dpid| self.programmers.pending(dpid));
-            if !due.is_due(now, at.dpid, lost, pending) {
+            let Some(at) = self.world.placed.get(&due.address) else { continue };
+            if !due.is_due(now, self.programmers.pending(at.dpid)) {
                 later.push(due);
                 continue;
             }
-            let address = due.moved.address;
+            let address = due.address;
             self.send(frame::announcement(floating_mac(address), address), at).await;
             due.left -= 1;
             due.next = now + BETWEEN;
@@ -275,20 +293,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_lost_is_not_waited_for() {
-        let (old, new, start) = (Dpid(1), Dpid(2), Instant::now());
-        let moved = Moved { address: IpAddr::from([203, 0, 113, 7]), from: Some(old) };
-        let due = Announcement { moved, left: ANNOUNCEMENTS, next: start, since: start };
-        let (nobody, both) = (|_| false, |_| true);
+    fn an_address_is_announced_once_its_switch_has_it() {
+        let start = Instant::now();
+        let address = IpAddr::from([203, 0, 113, 7]);
+        let due = Announcement { address, left: ANNOUNCEMENTS, next: start, since: start };
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        let is = |dpid: Dpid| move |other: Dpid| dpid == other;
-        assert!(due.is_due(start, new, nobody, nobody));
-        assert!(!due.is_due(start, new, nobody, is(old)), "the old one still has it");
-        assert!(due.is_due(start, new, is(old), is(old)), "nobody can tell it");
-        assert!(!due.is_due(start, new, is(old), is(new)), "the new one has it not yet");
-        assert!(!due.is_due(at(4), new, nobody, both));
-        assert!(due.is_due(at(5), new, nobody, both), "that is long enough");
+        assert!(due.is_due(start, false));
+        assert!(!due.is_due(at(4), true));
+        assert!(due.is_due(at(5), true), "that is long enough");
         let later = Announcement { next: at(1), ..due };
-        assert!(!later.is_due(start, new, nobody, nobody));
+        assert!(!later.is_due(start, false));
     }
 }

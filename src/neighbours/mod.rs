@@ -5,7 +5,8 @@
 //! asked or answered by somebody ──────► who said it is there
 //! punted packet for somebody unknown ─► asked for
 //! gateways, and who was not heard for long ─► asked for
-//! an address that came, or is elsewhere ─► announced from its switch, when the switch has its flows and the old one has not
+//! an address that came, or is elsewhere ─► announced from its switch, when the switch has its flows
+//! the switch of an address ───────────► written down, so that no other one answers before it has confirmed that it does not
 //! ```
 //! [`watch_next_hops`] asks those who share a route whether they are there.
 //!
@@ -14,6 +15,7 @@
 mod actor;
 mod book;
 mod frame;
+mod held;
 mod hops;
 mod lost;
 mod nd;

@@ -20,13 +20,6 @@ pub struct At {
     pub vlan: Option<u16>,
 }
 
-/// An address that came, or is elsewhere now.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Moved {
-    pub address: IpAddr,
-    pub from: Option<Dpid>,
-}
-
 /// What was seen last.
 pub struct World {
     addresses: SchemaId,
@@ -69,8 +62,8 @@ impl World {
         &self.reader
     }
 
-    /// Takes in how things are now.
-    pub fn follow(&mut self, snapshot: &Snapshot) -> Vec<Moved> {
+    /// Takes in how things are now. Answers the addresses that came, or are elsewhere now.
+    pub fn follow(&mut self, snapshot: &Snapshot) -> Vec<IpAddr> {
         let now = snapshot.operational.derived.container(self.addresses);
         let same = match (&self.seen, now) {
             (Some(seen), Some(now)) => seen.ptr_eq(now),
@@ -85,12 +78,12 @@ impl World {
                 .flatten()
                 .filter_map(|(key, entry)| Some((address(key)?, self.at(entry)?)))
                 .collect();
-            for (address, at) in &placed {
-                let before = self.placed.get(address).map(|before| before.dpid);
-                if before != Some(at.dpid) {
-                    moved.push(Moved { address: *address, from: before });
-                }
-            }
+            let is_there = |address: &IpAddr, at: &At| {
+                self.placed.get(address).is_some_and(|known| known.dpid == at.dpid)
+            };
+            moved.extend(
+                placed.iter().filter(|(address, at)| !is_there(address, at)).map(|(address, _)| *address),
+            );
             self.placed = placed;
         }
         // The network may be written anew while its addresses stay.

@@ -1,5 +1,6 @@
 use openflow_rs::{Field, Match};
 
+use super::matches::is_from_outside;
 use crate::net::{ElanTag, LportTag, VpnId};
 
 /// Value and mask of the metadata register, put together from its parts (`pipelines/netvirt.toml`).
@@ -60,6 +61,12 @@ pub fn goes_to(conditions: &Match) -> Option<LportTag> {
 /// The VPN that a packet is routed in.
 pub fn routed_in(conditions: &Match) -> Option<VpnId> {
     Some(VpnId((conditions.get(Field::Metadata)?.value >> 1 & 0x7f_ffff) as u32))
+}
+
+/// Whether a packet came from outside ([`is_from_outside`]).
+pub fn came_from_outside(conditions: &Match) -> bool {
+    let bit = is_from_outside(true);
+    conditions.get(bit.field).is_some_and(|said| said.value & bit.mask == bit.value)
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub use document::document;
 pub use flow::{Draft, Flow, FlowKey, base_flows};
 pub use flow_table::{FlowChange, FlowSet, FlowTable};
 pub use group::{Balanced, Group, GroupDraft, Meter, broadcast_groups, route_groups, service_groups};
-pub use metadata::{Metadata, came_by, goes_to, routed_in};
+pub use metadata::{Metadata, came_by, came_from_outside, goes_to, routed_in};
 pub use openflow_rs::Action;
 pub use owner::{COOKIE_MARK, COUNTED, Feature, Owner, OwnerName, is_ours, owners};
 pub use service_way::{ServicePlace, ServiceWay};

@@ -1,12 +1,12 @@
 //! Takes punted packets of clients and sends refusals.
 
-use openflow_rs::{Action, Field, Match, PacketOut, ports};
+use openflow_rs::{Action, Match, PacketOut, ports};
 use tokio::sync::mpsc;
 use tracing::debug;
 
 use super::frame;
 use crate::model::NODE_VPN;
-use crate::pipeline::{EGRESS_DISPATCHER, FIB, Metadata, actions, came_by, routed_in};
+use crate::pipeline::{EGRESS_DISPATCHER, FIB, Metadata, actions, came_by, came_from_outside, routed_in};
 use crate::programmer::Programmers;
 use crate::southbound::openflow::PacketIn;
 
@@ -14,8 +14,6 @@ use crate::southbound::openflow::PacketIn;
 pub const USERDATA: &[u8] = b"refuse";
 /// Index of the egress services behind policy and translation: what a switch says itself is neither's business.
 const SAID_BY_SWITCH: u8 = 2;
-/// Bit of reg7: who asks is outside (`reg7.outside` of `pipelines/netvirt.toml`).
-const FROM_OUTSIDE: u32 = 1 << 2;
 
 /// Serves until nobody punts any more.
 pub async fn run(mut punts: mpsc::Receiver<PacketIn>, programmers: Programmers) {
@@ -36,8 +34,7 @@ pub async fn run(mut punts: mpsc::Receiver<PacketIn>, programmers: Programmers) 
 /// How whoever asked is answered: out of the port that he asked by, or, if he is on an external network, as that one's routes lead
 /// to him, under its VLAN. `None`: nothing is said of where he asked.
 fn way_back(asked: &Match) -> Option<Vec<Action>> {
-    let is_outside = asked.get(Field::Reg7).is_some_and(|reg7| reg7.value as u32 & FROM_OUTSIDE != 0);
-    let network = routed_in(asked).filter(|vpn| is_outside && *vpn != NODE_VPN && vpn.0 != 0);
+    let network = routed_in(asked).filter(|vpn| came_from_outside(asked) && *vpn != NODE_VPN && vpn.0 != 0);
     if let Some(network) = network {
         let mut way = actions::load_metadata(Metadata::new().vpn(network));
         way.push(actions::resubmit(FIB));
@@ -52,6 +49,8 @@ fn way_back(asked: &Match) -> Option<Vec<Action>> {
 
 #[cfg(test)]
 mod tests {
+    use openflow_rs::Field;
+
     use super::*;
     use crate::net::{LportTag, VpnId};
 
@@ -64,11 +63,11 @@ mod tests {
         };
         let by_port = at(100_000, 0);
         assert_eq!(by_port.as_ref().map(Vec::len), Some(3), "a pod: {by_port:?}");
-        assert_eq!(at(NODE_VPN.0, FROM_OUTSIDE), by_port, "by the node");
-        assert_eq!(at(0, FROM_OUTSIDE), by_port);
+        assert_eq!(at(NODE_VPN.0, 1 << 2), by_port, "by the node");
+        assert_eq!(at(0, 1 << 2), by_port);
         let mut routed = actions::load_metadata(Metadata::new().vpn(VpnId(100_000)));
         routed.push(actions::resubmit(FIB));
-        assert_eq!(at(100_000, FROM_OUTSIDE), Some(routed));
+        assert_eq!(at(100_000, 1 << 2), Some(routed));
         assert_eq!(way_back(&Match::new()), None);
     }
 }

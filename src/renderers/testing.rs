@@ -173,6 +173,7 @@ fn describe(row: &Row) -> (String, bool) {
         Row::Watched(watched) => ("watched".to_owned(), *watched),
         Row::Silent(interface, address, silent) => (format!("silent {interface} {address}"), !silent),
         Row::Lost(dpid, lost) => (format!("lost {dpid}"), !lost),
+        Row::Held(address, holder) => (format!("held {address}"), holder.is_none()),
         Row::Policy(key, row) => (format!("policy {key}"), row.is_none()),
         Row::Namespace(key, row) => (format!("namespace {key}"), row.is_none()),
         Row::Acl(key, row) => (format!("access list {key}"), row.is_none()),

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::super::apply::{Model, Work};
+use super::super::apply::{Model, Work, replace};
 use super::super::services::Service;
 use super::{FloatingReason, Outlet};
 use crate::net::Dpid;
@@ -44,7 +44,22 @@ impl Model {
         if changed {
             work.dirty_exposed.extend(self.exposed().map(|service| service.uid.clone()));
             self.mark_all_napt(work);
+            let held = self.external.held.iter().filter(|(_, holder)| **holder == dpid);
+            held.for_each(|(address, _)| self.mark_balanced(*address, work));
         }
+    }
+
+    pub(in super::super) fn put_held(&mut self, address: IpAddr, holder: Option<Dpid>, work: &mut Work) {
+        let before = replace(&mut self.external.held, &address, holder);
+        if before != holder {
+            self.mark_balanced(address, work);
+        }
+    }
+
+    /// The other switch that may still answer for an address which is to be on this one.
+    pub(super) fn holder(&self, address: IpAddr, dpid: Dpid) -> Option<Dpid> {
+        let holder = *self.external.held.get(&address)?;
+        (holder != dpid && !self.is_lost(holder)).then_some(holder)
     }
 
     /// The switch that answers for an address of a service.

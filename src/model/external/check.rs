@@ -165,8 +165,7 @@ impl Model {
         &'a self,
         coming: &'a Coming<'a>,
     ) -> impl Iterator<Item = (&'a Text, &'a ExternalNetwork)> {
-        let known = self.external.networks.iter().filter(|(id, _)| !coming.networks.contains_key(id));
-        known.chain(coming.networks.iter().filter_map(|(id, row)| Some((*id, (*row)?))))
+        overlaid(&self.external.networks, &coming.networks)
     }
 
     fn check_network(
@@ -361,8 +360,7 @@ impl Model {
 
     /// Who else will have an address outside, in words.
     fn owner_beside(&self, address: IpAddr, this: &FaultPlace, coming: &Coming<'_>) -> Option<String> {
-        let known = self.external.routers.iter().filter(|(id, _)| !coming.routers.contains_key(id));
-        let routers = known.chain(coming.routers.iter().filter_map(|(id, row)| Some((*id, (*row)?))));
+        let routers = overlaid(&self.external.routers, &coming.routers);
         let mut routers = routers.filter(|(id, _)| FaultPlace::Router((*id).clone()) != *this);
         let of_router = routers.find_map(|(id, row)| {
             let mapping = row.mappings.iter().find(|mapping| mapping.external == address)?;
@@ -379,10 +377,7 @@ impl Model {
             let (node, _) = nat.all().find(|(_, source)| *source == address)?;
             Some(format!("the pods of node {node} (source-nat)"))
         };
-        let known =
-            self.external.ext_routers.iter().filter(|(name, _)| !coming.ext_routers.contains_key(name));
-        let ext_routers =
-            known.chain(coming.ext_routers.iter().filter_map(|(name, row)| Some((*name, (*row)?))));
+        let ext_routers = overlaid(&self.external.ext_routers, &coming.ext_routers);
         let mut ext_routers = ext_routers.filter(|(name, _)| FaultPlace::ExtRouter((*name).clone()) != *this);
         let napt = || {
             let (name, _) = ext_routers.find(|(_, row)| row.addresses.contains(&address))?;
@@ -390,6 +385,15 @@ impl Model {
         };
         of_router.or_else(service).or_else(shared).or_else(napt)
     }
+}
+
+/// Rows as they will be: those that are known, but for those that come.
+fn overlaid<'a, R>(
+    known: &'a BTreeMap<Text, R>,
+    coming: &'a BTreeMap<&'a Text, Option<&'a R>>,
+) -> impl Iterator<Item = (&'a Text, &'a R)> {
+    let known = known.iter().filter(|(id, _)| !coming.contains_key(id));
+    known.chain(coming.iter().filter_map(|(id, row)| Some((*id, (*row)?))))
 }
 
 /// The last four octets of the addresses of a range of IPv6, of whose MAC addresses they are part (`Some(None)`: it is not of

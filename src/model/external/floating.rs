@@ -58,6 +58,8 @@ pub enum FloatingReason {
     Physical(Text),
     #[error("its switch is lost; another one serves it")]
     Elsewhere,
+    #[error("switch {0} has not confirmed yet that it does not answer for it any more")]
+    HeldBy(Dpid),
     #[error(
         "no switch that is connected leads to external network {0}, or none with an endpoint where the traffic policy is Local"
     )]
@@ -100,6 +102,17 @@ impl Outlet {
 impl Model {
     /// Where an address leads that somebody asks for; why nowhere.
     pub fn floating(&self, address: IpAddr) -> Option<Result<Floating, FloatingReason>> {
+        let floating = self.floating_free(address)?;
+        Some(floating.and_then(|floating| self.unless_held(&floating.outlet).map(|()| floating)))
+    }
+
+    /// An address is where it should be only once no other switch answers for it.
+    fn unless_held(&self, outlet: &Outlet) -> Result<(), FloatingReason> {
+        self.holder(outlet.external, outlet.dpid).map_or(Ok(()), |holder| Err(FloatingReason::HeldBy(holder)))
+    }
+
+    /// The same, whoever answers now.
+    fn floating_free(&self, address: IpAddr) -> Option<Result<Floating, FloatingReason>> {
         let floating = self.floating_wished(address)?;
         let Some(service) = self.balanced_at(address) else { return Some(floating) };
         let here = self.balanced_outlet(address, service);
@@ -117,10 +130,16 @@ impl Model {
     /// The switch that has an address of an external network: that of its pod, of the node whose pods share it, or any for a
     /// service.
     pub fn outside(&self, address: IpAddr) -> Option<Result<Outlet, FloatingReason>> {
+        let outlet = self.outside_free(address)?;
+        Some(outlet.and_then(|outlet| self.unless_held(&outlet).map(|()| outlet)))
+    }
+
+    /// The same, whoever answers now.
+    fn outside_free(&self, address: IpAddr) -> Option<Result<Outlet, FloatingReason>> {
         if let Some(service) = self.balanced_at(address) {
             return Some(self.balanced_outlet(address, service));
         }
-        match self.floating(address) {
+        match self.floating_free(address) {
             Some(floating) => Some(floating.map(|floating| floating.outlet)),
             None if self.router_at(address).is_some() => self.napt_outlet(address),
             None => {

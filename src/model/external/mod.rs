@@ -47,6 +47,8 @@ pub(super) struct External {
     pub exposed_at: BTreeMap<IpAddr, BTreeSet<Text>>,
     /// Switches that were away for long.
     pub lost: BTreeSet<Dpid>,
+    /// The switch that may still answer for an address.
+    pub held: BTreeMap<IpAddr, Dpid>,
     /// What services make of themselves, by uid.
     pub of_services: BTreeMap<Text, FloatingRouter>,
     /// The interfaces behind such services, and the other way round.
@@ -232,7 +234,7 @@ impl Model {
                 continue;
             }
             // Who shares it goes another way.
-            let routers = self.external.routers_at.get(&address).into_iter().flatten();
+            let routers = self.external.at_routers(address);
             work.touched.vpns.extend(routers.filter(|name| self.vpns.contains_key(*name)).cloned());
             if let Some(Place { interface, network, dpid }) = before {
                 if let Some(interface) = interface {

@@ -179,7 +179,7 @@ impl Model {
 
 impl super::External {
     /// The routers that ask for an address; the first has it.
-    fn at_routers(&self, address: IpAddr) -> impl Iterator<Item = &Text> {
+    pub(super) fn at_routers(&self, address: IpAddr) -> impl Iterator<Item = &Text> {
         self.routers_at.get(&address).into_iter().flatten()
     }
 }

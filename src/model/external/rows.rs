@@ -112,6 +112,9 @@ pub struct ExternalNames {
     external_ips: SchemaId,
     pub lost_switches: SchemaId,
     pub lost_switch: SchemaId,
+    pub held_addresses: SchemaId,
+    pub held_address: SchemaId,
+    holder: SchemaId,
     pub neighbours: SchemaId,
     pub neighbour: SchemaId,
     mac_address: SchemaId,
@@ -150,6 +153,9 @@ impl ExternalNames {
             external_ips: ext_router("external-ips"),
             lost_switches: id("/coeus-external:lost-switches"),
             lost_switch: id("/coeus-external:lost-switches/lost-switch"),
+            held_addresses: id("/coeus-external:held-addresses"),
+            held_address: id("/coeus-external:held-addresses/held-address"),
+            holder: id("/coeus-external:held-addresses/held-address/switch"),
             neighbours: id("/coeus-external:neighbours"),
             neighbour: id("/coeus-external:neighbours/neighbour"),
             mac_address: id("/coeus-external:neighbours/neighbour/mac-address"),
@@ -247,6 +253,22 @@ impl ExternalNames {
         let all = snapshot.operational.input.container(self.lost_switches);
         let lost = all.into_iter().flat_map(|all| entries(all, self.lost_switch));
         lost.filter_map(|(dpid, _)| dpid.parse().ok()).collect()
+    }
+
+    /// The switch that an address is written down to be held by.
+    pub fn holder(&self, snapshot: &Snapshot, address: IpAddr) -> Option<Dpid> {
+        let all = snapshot.operational.input.container(self.held_addresses)?;
+        all.list(self.held_address)?.get(&Key::text(address.to_string()))?.text(self.holder)?.parse().ok()
+    }
+
+    /// All addresses that are written down to be held, and by which switch.
+    pub fn all_held(&self, snapshot: &Snapshot) -> Vec<(IpAddr, Dpid)> {
+        let all = snapshot.operational.input.container(self.held_addresses);
+        let held = all.into_iter().flat_map(|all| entries(all, self.held_address));
+        held.filter_map(|(address, entry)| {
+            Some((address.parse().ok()?, entry.text(self.holder)?.parse().ok()?))
+        })
+        .collect()
     }
 
     /// Keys of all neighbours.

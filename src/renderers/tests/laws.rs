@@ -340,13 +340,15 @@ fn any_external() -> impl Strategy<Value = Row> {
     let behind = prop::sample::subsequence(&["10.0.0.10", "10.0.0.11", "10.0.0.12", "fd00::10"][..], 0..=2);
     let behind = (namespace(), behind).prop_map(|(ns, addresses)| endpoints("web", ns, &addresses, &[]));
     let lost = (1_u64..=3, any::<bool>()).prop_map(|(node, lost)| Row::Lost(crate::net::Dpid(node), lost));
+    let holder = prop::option::of((1_u64..=3).prop_map(crate::net::Dpid));
+    let held = (address(), holder).prop_map(|(address, holder)| Row::Held(address.parse().unwrap(), holder));
     let shared = prop::sample::subsequence(&ADDRESSES[..], 0..=4);
     let shared =
         (namespace(), id(), shared, any::<[bool; 2]>()).prop_map(|(vpn, id, shared, [on, there])| {
             let Row::ExtRouter(vpn, Some(row)) = ext_router(vpn, id, &shared) else { unreachable!() };
             Row::ExtRouter(vpn, there.then_some(ExtRouter { is_on: on, ..row }))
         });
-    prop_oneof![2 => network, 3 => router, 2 => shared, 1 => gone, 1 => met, 2 => service, 1 => behind, 2 => lost]
+    prop_oneof![2 => network, 3 => router, 2 => shared, 1 => gone, 1 => met, 2 => service, 1 => behind, 2 => lost, 2 => held]
 }
 
 /// Services that share names, addresses and pods; some are headless, some have no name.
@@ -687,6 +689,7 @@ fn without(row: &Row) -> Row {
         Row::Watched(_) => Row::Watched(true),
         Row::Silent(interface, address, _) => Row::Silent(interface.clone(), *address, false),
         Row::Lost(dpid, _) => Row::Lost(*dpid, false),
+        Row::Held(address, _) => Row::Held(*address, None),
         Row::Policy(key, _) => Row::Policy(key.clone(), None),
         Row::Namespace(key, _) => Row::Namespace(key.clone(), None),
         Row::Acl(key, _) => Row::Acl(key.clone(), None),

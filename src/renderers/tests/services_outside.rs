@@ -224,6 +224,33 @@ fn the_address_of_a_lost_switch_is_taken_over_and_given_back() {
     assert_eq!(owners(&world), [1]);
 }
 
+/// Of two switches one answers at a time: the new one when the old one has confirmed that it does not, or is lost.
+#[test]
+fn an_address_that_moves_is_nowhere_until_its_switch_has_withdrawn_it() {
+    const STATE: &str = "coeus-external:floating-addresses/floating-address=203.0.113.7";
+    let address: std::net::IpAddr = ADDRESS.parse().unwrap();
+    let held = |dpid: u64| Row::Held(address, Some(Dpid(dpid)));
+    let lead = |pod: &str| endpoints("web", "blue", &[pod], &["http:TCP:8080"]);
+    let mut world = world();
+    world.put([held(1)]);
+    assert_eq!(owners(&world), [1]);
+    world.put([lead("10.11.2.10")]);
+    assert!(owners(&world).is_empty() && !nat_of(&world, 2).contains(ADDRESS), "{}", nat_of(&world, 2));
+    let state = world.read(Operational, STATE);
+    assert!(
+        state.contains("pending") && state.contains("switch 0000000000000001 has not confirmed"),
+        "{state}"
+    );
+    world.put([Row::Held(address, None)]);
+    assert_eq!(owners(&world), [2]);
+    world.put([held(2), lead("10.11.1.10")]);
+    assert!(owners(&world).is_empty());
+    world.put([Row::Lost(Dpid(2), true)]);
+    assert_eq!(owners(&world), [1]);
+    world.put([Row::Lost(Dpid(2), false)]);
+    assert!(owners(&world).is_empty(), "it is back, and nobody said that it has withdrawn");
+}
+
 /// What goes leaves nothing.
 #[test]
 fn a_service_that_is_not_seen_outside_any_more_leaves_nothing() {
