@@ -3,13 +3,16 @@
 import json
 import os
 import random
+import signal
 import subprocess
 
+import yaml
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
 import kube_api
-from lab import wait_until
+import lab
+from lab import come_to
 
 CLUSTER = "00000000-0000-0000-0000-000000000001"
 #: Where entries of a cluster stand: container, list, and the leaf that says whose they are.
@@ -24,7 +27,7 @@ PATIENCE = 40
 @library(scope="SUITE", auto_keywords=False)
 class Kube:
     def __init__(self):
-        self.api, self.watcher = None, None
+        self.api, self.watchers = None, {}
 
     @property
     def coeus(self):
@@ -41,29 +44,43 @@ class Kube:
         self.api = kube_api.KubeApi()
 
     @keyword
-    def start_watcher(self, *options):
+    def kubeconfig(self):
+        """A file that leads to the cluster."""
         config = self.lab.dir / "kubeconfig"
         config.write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "lab",
             "clusters": [{"name": "lab", "cluster": {"server": f"http://127.0.0.1:{self.api.port}"}}],
-            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "lab"}}], "users": [{"name": "lab", "user": {}}],
+            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "lab", "namespace": "coeus"}}], "users": [{"name": "lab", "user": {}}],
         }))
-        with open(self.lab.dir / "watch.log", "ab") as log:
-            self.watcher = subprocess.Popen(
-                [str(self.lab.binary()), "watch", "--kube", "--kubeconfig", str(config), "--server", "http://127.0.0.1:8181", *options],
+        return str(config)
+
+    @keyword
+    def start_watcher(self, *options, name="watch"):
+        config = self.kubeconfig()
+        with open(self.lab.dir / f"{name}.log", "ab") as log:
+            self.watchers[name] = subprocess.Popen(
+                [str(self.lab.binary()), "watch", "--kube", "--kubeconfig", config, "--server", "http://127.0.0.1:8181", *map(str, options)],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**os.environ, "COEUS_PASSWORD": self.lab.password},
             )
 
     @keyword
-    def stop_watcher(self):
-        if self.watcher is not None:
-            self.watcher.kill()
-            self.watcher.wait(timeout=10)
-            self.watcher = None
+    def stop_watcher(self, name="watch", how="KILL"):
+        """Ends a watcher; its exit code."""
+        watcher = self.watchers.pop(name, None)
+        if watcher is None:
+            return None
+        watcher.send_signal(signal.Signals[f"SIG{how}"])
+        return watcher.wait(timeout=10)
+
+    @keyword
+    def signal_watcher(self, name, what):
+        """`STOP`: it sleeps; `CONT`: it wakes."""
+        self.watchers[name].send_signal(signal.Signals[f"SIG{what}"])
 
     @keyword
     def stop_cluster(self):
-        self.stop_watcher()
+        for name in list(self.watchers):
+            self.stop_watcher(name)
         if self.api is not None:
             self.api.close()
             self.api = None
@@ -71,9 +88,10 @@ class Kube:
     # -- objects
 
     @keyword
-    def node_joins(self, node, pod_cidr):
+    def node_joins(self, node, pod_cidr=None):
         host = self.coeus.node(node).local_ip
-        self.api.put("Node", f"node{node}", spec={"podCIDR": pod_cidr}, status={"addresses": [{"type": "InternalIP", "address": host}]})
+        spec = {"podCIDR": pod_cidr, "podCIDRs": [pod_cidr]} if pod_cidr else {}
+        self.api.put("Node", f"node{node}", spec=spec, status={"addresses": [{"type": "InternalIP", "address": host}]})
 
     @keyword
     def namespace_is(self, name, **labels):
@@ -118,6 +136,168 @@ class Kube:
     def policy_goes(self, namespace, selected):
         self.api.delete("NetworkPolicy", f"to-{selected}", namespace)
 
+    @keyword
+    def pod_waits(self, namespace, name, node, **labels):
+        """It was given to a node and has no address yet."""
+        spec = {"nodeName": f"node{node}", "containers": [{"name": "c"}]}
+        return self.api.put("Pod", name, namespace, metadata={"labels": labels}, spec=spec, status={"phase": "Pending"})
+
+    @keyword
+    def old_endpoints_are(self, namespace, name, *subsets):
+        """An `Endpoints` object, each subset `address:port`."""
+        parts = [subset.rsplit(":", 1) for subset in subsets]
+        subsets = [{"addresses": [{"ip": address}], "ports": [{"name": "web", "port": int(port)}]} for address, port in parts]
+        self.api.put("Endpoints", name, namespace, subsets=subsets)
+
+    @keyword
+    def node_writes_address(self, uid, address):
+        """As a node's agent does once it has made the pod's port."""
+        body = {"pod:pods": [{"uid": uid, "interface": [{"uid": uid, "ip-address": address}]}]}
+        status, answer = self.lab.request("PATCH", f"/rests/data/pod:coe/pods={uid}", body)
+        assert status in (200, 204), f"{status}: {answer}"
+
+    @keyword
+    def make_account_of_the_guide(self, name):
+        """A user of the group `cluster`, and the rules for it that docs/guide/kubernetes.md says."""
+        command = [str(self.lab.binary()), "user", "--data-dir", str(self.lab.dir / "data"), "add", name, "--groups", "cluster"]
+        subprocess.run(command, input=self.lab.password + "\n", text=True, check=True, capture_output=True, timeout=30)
+        guide = (lab.ROOT / "docs/guide/kubernetes.md").read_text(encoding="utf-8")
+        rules = guide.split("PUT /rests/data/ietf-netconf-acm:nacm\n")[1].split("```")[0]
+        status, answer = self.lab.request("PUT", "/rests/data/ietf-netconf-acm:nacm", json.loads(rules))
+        assert status in (201, 204), f"{status}: {answer}"
+
+    @keyword
+    def records_should_name(self, user):
+        """The audit file says that this user wrote."""
+        records = (self.lab.dir / "data/audit.jsonl").read_text(encoding="utf-8").splitlines()
+        assert any(json.loads(record).get("user") == user for record in records), records[-3:]
+
+    @keyword
+    def slice_goes(self, namespace, name):
+        self.api.delete("EndpointSlice", f"{name}-1", namespace)
+
+    @keyword
+    def apply_manifest(self, name):
+        """As `kubectl apply` would: every document of a file, and pods as a scheduler and a kubelet leave them."""
+        path = lab.ROOT / "csit/manifests" / name
+        for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+            meta = document.pop("metadata")
+            kind = document.pop("kind")
+            del document["apiVersion"]
+            if kind == "Pod":
+                document["status"] = {"phase": "Pending"}
+            namespace = meta.pop("namespace", None)
+            self.api.put(kind, meta.pop("name"), namespace, metadata={"labels": {}, **meta}, **document)
+
+    @keyword
+    def roles_are_what_was_asked_for(self):
+        """The roles that are deployed permit what the watchers asked for in this suite, and nothing else."""
+        rules = []
+        for document in yaml.safe_load_all((lab.ROOT / "deploy/kubernetes/coeus.yaml").read_text(encoding="utf-8")):
+            rules += document["rules"] if document["kind"] in ("Role", "ClusterRole") else []
+        permitted = {(group, resource, verb) for rule in rules for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]}
+        asked = self.api.asked
+        assert permitted == asked, f"not permitted: {sorted(asked - permitted)}; not asked for: {sorted(permitted - asked)}"
+
+    # -- what the cluster is told
+
+    def pod(self, namespace, name):
+        return self.api.objects["Pod"][namespace, name]
+
+    @keyword
+    def pod_should_be_given(self, namespace, name, *addresses, mtu=None):
+        """Its annotation says so, and the datastore holds them."""
+        def given():
+            return json.loads(self.pod(namespace, name)["metadata"].get("annotations", {}).get("coeus.io/network", "{}"))
+
+        found = come_to(f"{namespace}/{name} is given {addresses}", given, lambda one: one.get("addresses") == list(addresses), PATIENCE, 0.1)
+        uid = self.pod(namespace, name)["metadata"]["uid"]
+        assert found["port-id"] == uid and found["mac-address"] and found["gateway"], found
+        assert mtu is None or found["mtu"] == int(mtu), found
+        entry = self.held()["pods", uid]
+        first, *others = [address.split("/")[0] for address in addresses]
+        port = entry["interface"][0]
+        assert (port["ip-address"], port.get("coeus-pod:secondary-ip-address", [])) == (first, others), entry
+        assert entry["port-mac-address"] == found["mac-address"], entry
+        return found
+
+    @keyword
+    def plug_pod_as_annotated(self, name, namespace, node):
+        """Does the CNI's part with what the annotation says."""
+        given = json.loads(self.pod(namespace, name)["metadata"]["annotations"]["coeus.io/network"])
+        self.coeus.pods[f"{namespace}:{name}"] = self.lab.add_pod(
+            self.coeus.node(node), f"{namespace}:{name}", given["mac-address"], given["addresses"][0], given["gateway"]
+        )
+
+    @keyword
+    def network_should_become(self, namespace, name, status, reason):
+        def condition():
+            conditions = self.pod(namespace, name).get("status", {}).get("conditions", [])
+            return next(({key: one.get(key) for key in ("status", "reason", "message")} for one in conditions if one["type"] == "coeus.io/NetworkReady"), {})
+
+        come_to(
+            f"{namespace}/{name} says {status}, {reason}", condition,
+            lambda one: (one.get("status"), one.get("reason")) == (status, reason), PATIENCE, 0.2,
+        )
+
+    @keyword
+    def condition_was_not_written(self, namespace, name):
+        types = [one["type"] for one in self.pod(namespace, name).get("status", {}).get("conditions", [])]
+        assert "coeus.io/NetworkReady" not in types, types
+
+    @keyword
+    def events_of(self, name, reason):
+        """How many there are."""
+        events = [one for one in self.api.objects["Event"].values() if one["regarding"]["name"] == name and one["reason"] == reason]
+        return len(events)
+
+    @keyword
+    def events_should_become(self, name, reason, count):
+        come_to(f"{count} events {reason} of {name}", lambda: self.events_of(name, reason), lambda found: found == int(count), PATIENCE, 0.2)
+
+    @keyword
+    def datastore_is_lost(self):
+        """The cluster's pods are not there any more, as in a new datastore."""
+        for _, uid in [key for key in self.held() if key[0] == "pods"]:
+            status, answer = self.lab.request("DELETE", f"/rests/data/pod:coe/pods={uid}")
+            assert status == 204, f"{status}: {answer}"
+
+    # -- leaders
+
+    @keyword
+    def leader_should_become(self, *identities):
+        """One of them, or `nobody`."""
+        def holder():
+            lease = self.api.objects["Lease"].get(("coeus", "watch"))
+            return (lease or {}).get("spec", {}).get("holderIdentity") or "nobody"
+
+        return come_to(f"one of {identities} leads", holder, lambda one: one in identities, PATIENCE, 0.1)
+
+    @keyword
+    def forbid(self, group, resource, verb):
+        self.api.forbidden.add((group, resource, verb))
+
+    @keyword
+    def forbid_nothing(self):
+        self.api.forbidden.clear()
+
+    @keyword
+    def times_said(self, name, text):
+        return self.log(name).count(text)
+
+    @keyword
+    def watcher_should_say_again(self, name, text, before):
+        come_to(f"{name} says {text}", lambda: self.times_said(name, text), lambda times: times > before, PATIENCE, 0.1)
+
+    @keyword
+    def leader_should_become_somebody(self):
+        come_to("somebody leads", lambda: self.api.objects["Lease"].get(("coeus", "watch")), bool, PATIENCE, 0.1)
+
+    @keyword
+    def written_by(self, name):
+        """How often a watcher has written."""
+        return self.log(name).count(" written edits=")
+
     # -- misbehaviour
 
     @keyword
@@ -159,15 +339,15 @@ class Kube:
     # -- what became of it
 
     def held(self):
-        """Keys of the cluster's entries, by list; and of the others."""
-        own, others = {}, {}
+        """The cluster's entries, by list and key."""
+        own = {}
         for container, name, owner in LISTS:
             status, body = self.lab.request("GET", f"/rests/data/{container}?content=config")
             entries = next(iter(body.values())).get(name, []) if status == 200 else []
             for entry in entries:
-                place = (name, entry.get("uid") or entry.get("uuid") or entry["name"])
-                (own if entry.get(owner) == CLUSTER else others)[place] = entry
-        return own, others
+                if entry.get(owner) == CLUSTER:
+                    own[name, entry.get("uid") or entry.get("uuid") or entry["name"]] = entry
+        return own
 
     def wanted(self):
         """Keys that the cluster as it is now should make."""
@@ -177,40 +357,39 @@ class Kube:
         keys = {("pods", uid(pod)) for pod in objects["Pod"].values() if has_network(pod)}
         for kind, name in (("Service", "services"), ("EndpointSlice", "endpoints"), ("Node", "k8s-nodes"), ("NetworkPolicy", "network-policy")):
             keys |= {(name, uid(one)) for one in objects[kind].values()}
+        services = {(ns, one["metadata"]["labels"]["kubernetes.io/service-name"]) for (ns, _), one in objects["EndpointSlice"].items()}
+        for key, one in objects["Endpoints"].items():
+            first, rest = uid(one)[:8], uid(one)[8:]
+            numbered = [uid(one)] + [f"{int(first, 16) + n & 0xffffffff:08x}{rest[:6]}8{rest[7:]}" for n in range(1, len(one["subsets"]))]
+            keys |= {("endpoints", one) for one in numbered} if key not in services else set()
         return keys | {("namespace", one["metadata"]["name"]) for one in objects["Namespace"].values()}
 
     @keyword
     def datastore_should_follow(self):
         """The datastore comes to hold what the cluster makes, with labels and addresses as they are now, and nothing else of it."""
-        last = None
-
-        def come():
-            nonlocal last
-            last = own, _ = self.held()
-            if set(own) != self.wanted():
+        def is_right(held):
+            if set(held) != self.wanted():
                 return False
             pods = {pod["metadata"]["uid"]: pod for pod in self.api.objects["Pod"].values()}
-            return all(self.is_as(entry, pods[key]) for (name, key), entry in own.items() if name == "pods")
+            return all(self.is_as(entry, pods[key]) for (name, key), entry in held.items() if name == "pods")
 
         try:
-            wait_until("the datastore holds what the cluster makes", come, PATIENCE, 0.1)
-        except Exception as error:
-            raise AssertionError(f"{error}: held {sorted(last[0])}, wanted {sorted(self.wanted())}\n{self.log()}") from None
+            come_to("the datastore holds what the cluster makes", self.held, is_right, PATIENCE, 0.1)
+        except AssertionError as error:
+            logs = "\n".join(self.log(name)[-3000:] for name in self.watchers)
+            raise AssertionError(f"{error}; wanted {sorted(self.wanted())}\n{logs}") from None
 
     @staticmethod
     def is_as(entry, pod):
         labels = {one["key"]: one.get("value", "") for one in entry.get("coeus-policy:label", [])}
-        return labels == pod["metadata"]["labels"] and entry["interface"][0].get("ip-address") == pod["status"]["podIP"]
+        is_there = pod["status"].get("podIP") in (None, entry["interface"][0].get("ip-address"))
+        return labels == pod["metadata"]["labels"] and is_there
 
     @keyword
-    def revision(self):
-        """Counts what is written to the configuration by now."""
+    def transactions_so_far(self):
+        """How often the watcher has written."""
         return self.log().count(" written edits=")
 
-    @keyword
-    def lists_so_far(self):
-        return self.api.lists
-
-    def log(self):
-        path = self.lab.dir / "watch.log"
-        return path.read_text(encoding="utf-8", errors="replace")[-3000:] if path.exists() else ""
+    def log(self, name="watch"):
+        path = self.lab.dir / f"{name}.log"
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""

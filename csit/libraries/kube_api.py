@@ -1,6 +1,7 @@
-"""An API server that speaks Kubernetes' lists and watches, and misbehaves when it is told to.
+"""An API server that speaks Kubernetes' lists, watches and writes, and misbehaves when it is told to.
 
-It keeps objects and a history of what became of them. A watch goes on behind a resourceVersion; behind one that was compacted it is 410 Gone.
+It keeps objects and a history of what became of them. A watch goes on behind a resourceVersion; behind one that was compacted it is 410 Gone. Writes
+are what an API server makes of them as far as clients here ask for it: POST, PUT with the resourceVersion that was read, and merge patches of pods.
 """
 
 import copy
@@ -12,16 +13,42 @@ import time
 import urllib.parse
 import uuid
 
-#: Path of a kind's collection, its kind and its apiVersion.
-COLLECTIONS = {
-    "/api/v1/namespaces": ("Namespace", "v1"),
-    "/api/v1/nodes": ("Node", "v1"),
-    "/api/v1/pods": ("Pod", "v1"),
-    "/api/v1/services": ("Service", "v1"),
-    "/apis/discovery.k8s.io/v1/endpointslices": ("EndpointSlice", "discovery.k8s.io/v1"),
-    "/apis/networking.k8s.io/v1/networkpolicies": ("NetworkPolicy", "networking.k8s.io/v1"),
+#: Group and version of a resource, its name, and the kind of its objects.
+RESOURCES = {
+    ("v1", "namespaces"): "Namespace",
+    ("v1", "nodes"): "Node",
+    ("v1", "pods"): "Pod",
+    ("v1", "services"): "Service",
+    ("v1", "endpoints"): "Endpoints",
+    ("discovery.k8s.io/v1", "endpointslices"): "EndpointSlice",
+    ("networking.k8s.io/v1", "networkpolicies"): "NetworkPolicy",
+    ("coordination.k8s.io/v1", "leases"): "Lease",
+    ("events.k8s.io/v1", "events"): "Event",
 }
+VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 BOOKMARK_PAUSE = 1.0
+
+
+class Asked:
+    """A request for a resource: `/api/v1/…` or `/apis/GROUP/v1/…`, of all namespaces or of one."""
+
+    def __init__(self, method, target):
+        url = urllib.parse.urlsplit(target)
+        self.query = dict(urllib.parse.parse_qsl(url.query))
+        parts = [urllib.parse.unquote(part) for part in url.path.strip("/").split("/")]
+        self.version, rest = (parts[1], parts[2:]) if parts[0] == "api" else ("/".join(parts[1:3]), parts[3:])
+        self.namespace = rest[1] if len(rest) > 2 and rest[0] == "namespaces" else None
+        rest = rest[2:] if self.namespace else rest
+        self.resource, self.name, self.below = (rest + [None, None, None])[:3]
+        self.kind = RESOURCES.get((self.version, self.resource))
+        self.is_watch = self.query.get("watch") in ("true", "1")
+        reads = "watch" if self.is_watch else "get" if self.name else "list"
+        self.verb = VERBS.get(method, reads)
+
+    def right(self):
+        """As a role names it: group, resource, verb."""
+        group = self.version.rpartition("/")[0]
+        return group, "/".join(filter(None, (self.resource, self.below))), self.verb
 
 
 class KubeApi:
@@ -29,7 +56,9 @@ class KubeApi:
 
     def __init__(self, port=0):
         self.changed = threading.Condition()
-        self.objects = {kind: {} for kind, _ in COLLECTIONS.values()}
+        self.objects = {kind: {} for kind in RESOURCES.values()}
+        #: What was asked for, as roles name it; what no account here may do.
+        self.asked, self.forbidden = set(), set()
         self.history = []
         self.version = 100
         self.compacted = 0
@@ -37,7 +66,7 @@ class KubeApi:
         self.is_open = True
         #: Answers that are errors before one is right again; what becomes of events on their way; the list of some time ago.
         self.failures, self.twice, self.shuffled, self.stale = 0, False, False, None
-        self.lists, self.watches, self.gone = 0, 0, 0
+        self.gone = 0
         api = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -48,6 +77,8 @@ class KubeApi:
 
             def do_GET(self):
                 api.answer(self)
+
+            do_POST = do_PUT = do_PATCH = do_GET
 
         class Server(http.server.ThreadingHTTPServer):
             daemon_threads = True
@@ -70,9 +101,20 @@ class KubeApi:
     def put(self, kind, name, namespace=None, **more):
         """Makes or replaces an object; what is not said of its metadata stays."""
         with self.changed:
+            before = self.objects[kind].get((namespace, name))
+            one = copy.deepcopy(more)
+            meta = one.setdefault("metadata", {})
+            if before and "annotations" in before["metadata"]:
+                meta.setdefault("annotations", copy.deepcopy(before["metadata"]["annotations"]))
+            if before and "conditions" in before.get("status", {}):
+                one["status"].setdefault("conditions", copy.deepcopy(before["status"]["conditions"]))
+            return self.keep(kind, name, namespace, one)["metadata"]["uid"]
+
+    def keep(self, kind, name, namespace, one):
+        """Makes or replaces an object as it is given; tells those who watch."""
+        with self.changed:
             key = (namespace, name)
             before = self.objects[kind].get(key)
-            one = copy.deepcopy(more)
             meta = one.setdefault("metadata", {})
             meta["name"] = name
             if namespace:
@@ -83,7 +125,7 @@ class KubeApi:
             self.objects[kind][key] = one
             self.history.append((self.version, kind, "MODIFIED" if before else "ADDED", copy.deepcopy(one)))
             self.changed.notify_all()
-            return meta["uid"]
+            return one
 
     def delete(self, kind, name, namespace=None):
         with self.changed:
@@ -109,23 +151,53 @@ class KubeApi:
     # -- HTTP
 
     def answer(self, request):
-        url = urllib.parse.urlsplit(request.path)
-        query = dict(urllib.parse.parse_qsl(url.query))
-        found = COLLECTIONS.get(url.path)
+        length = int(request.headers.get("Content-Length") or 0)
+        body = json.loads(request.rfile.read(length)) if length else None
+        asked = Asked(request.command, request.path)
         with self.changed:
             if self.failures > 0:
                 self.failures -= 1
                 return self.say(request, 503, self.status(503, "ServiceUnavailable", "as the test wants it"))
-        if found is None:
-            return self.say(request, 404, self.status(404, "NotFound", url.path))
-        kind, version = found
-        if query.get("watch") in ("true", "1"):
-            return self.watch(request, kind, version, int(query.get("resourceVersion") or 0), float(query.get("timeoutSeconds") or 300))
+            self.asked.add(asked.right())
+            if asked.right() in self.forbidden:
+                return self.say(request, 403, self.status(403, "Forbidden", "as the test wants it"))
+        if asked.kind is None:
+            return self.say(request, 404, self.status(404, "NotFound", request.path))
+        if asked.is_watch:
+            behind, patience = int(asked.query.get("resourceVersion") or 0), float(asked.query.get("timeoutSeconds") or 300)
+            return self.watch(request, asked.kind, asked.version, behind, patience)
+        if asked.verb == "list":
+            with self.changed:
+                items, at = self.stale[asked.kind] if self.stale else (list(self.objects[asked.kind].values()), self.version)
+                listed = {"kind": f"{asked.kind}List", "apiVersion": asked.version, "metadata": {"resourceVersion": str(at)}, "items": copy.deepcopy(items)}
+            return self.say(request, 200, listed)
         with self.changed:
-            self.lists += 1
-            items, at = self.stale[kind] if self.stale else (list(self.objects[kind].values()), self.version)
-            body = {"kind": f"{kind}List", "apiVersion": version, "metadata": {"resourceVersion": str(at)}, "items": copy.deepcopy(items)}
-        self.say(request, 200, body)
+            code, one = self.one(asked, body, request.headers.get("Content-Type", ""))
+            one = copy.deepcopy(one)
+        self.say(request, code, one if one.get("kind") == "Status" else {**one, "kind": asked.kind, "apiVersion": asked.version})
+
+    def one(self, asked, body, how):
+        """What becomes of a request for one object: status and answer."""
+        objects = self.objects[asked.kind]
+        name = asked.name or body["metadata"]["name"]
+        before = objects.get((asked.namespace, name))
+        if asked.verb == "create":
+            if before is not None:
+                return 409, self.status(409, "AlreadyExists", f"{name} is there already")
+            return 201, self.keep(asked.kind, name, asked.namespace, body)
+        if before is None:
+            return 404, self.status(404, "NotFound", f"there is no {name}")
+        if asked.verb == "get":
+            return 200, before
+        # Preconditions: what is said of these must be as it is.
+        for field in ("uid", "resourceVersion"):
+            said = (body.get("metadata") or {}).get(field)
+            if said not in (None, before["metadata"][field]):
+                return 409, self.status(409, "Conflict", f"{field} of {name} is {before['metadata'][field]}, not {said}")
+        if asked.verb == "patch":
+            part = body if asked.below is None else {"status": body.get("status", {})}
+            body = merged(copy.deepcopy(before), part, is_strategic="strategic" in how)
+        return 200, self.keep(asked.kind, name, asked.namespace, body)
 
     def remember_lists(self):
         """Lists are those of now from here on, until `stale` is taken back."""
@@ -147,7 +219,6 @@ class KubeApi:
 
     def watch(self, request, kind, version, behind, patience):
         with self.changed:
-            self.watches += 1
             epoch, compacted = self.epoch, self.compacted
             self.gone += behind < compacted
         expired = self.status(410, "Expired", "too old resource version")
@@ -182,3 +253,18 @@ class KubeApi:
             request.wfile.flush()
         # Without the last chunk: as if the way had been cut.
         request.close_connection = True
+
+
+def merged(into, patch, is_strategic):
+    """A merge patch (RFC 7396); a strategic one merges conditions by their type."""
+    for name, value in patch.items():
+        if value is None:
+            into.pop(name, None)
+        elif isinstance(value, dict):
+            into[name] = merged(into.get(name) or {}, value, is_strategic)
+        elif is_strategic and name == "conditions":
+            types = [one["type"] for one in value]
+            into[name] = [one for one in into.get(name, []) if one["type"] not in types] + value
+        else:
+            into[name] = value
+    return into

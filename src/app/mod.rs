@@ -3,6 +3,7 @@
 mod allocator;
 mod confirmations;
 mod files;
+pub mod kube;
 mod punts;
 mod settings;
 mod sightings;
@@ -22,6 +23,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
+use crate::access::Identity;
 use crate::accounts::{self, Accounts, Throttle};
 use crate::audit::Audit;
 use crate::datastore::journal::SledJournal;
@@ -93,6 +95,7 @@ pub struct Controller {
     pub restconf_plain: Option<SocketAddr>,
     pub openflow: SocketAddr,
     pub ovsdb: SocketAddr,
+    app: App,
     readers: events::Registry,
     stop: watch::Sender<bool>,
     northbound: Vec<JoinHandle<()>>,
@@ -270,7 +273,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         until(stopped.clone()),
     ))];
     if let Some(listener) = plain_listener {
-        northbound.push(tokio::spawn(restconf::serve(listener, None, app, until(stopped))));
+        northbound.push(tokio::spawn(restconf::serve(listener, None, app.clone(), until(stopped))));
     }
     info!(restconf = %restconf_address, openflow = %openflow_address, ovsdb = %ovsdb_address, "ready");
     Ok(Controller {
@@ -280,6 +283,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         restconf_plain: plain_address,
         openflow: openflow_address,
         ovsdb: ovsdb_address,
+        app,
         readers,
         stop,
         northbound,
@@ -288,6 +292,11 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
 }
 
 impl Controller {
+    /// Requests of another part of the program, in a user's name.
+    pub fn inside(&self, user: Identity) -> restconf::Inside {
+        restconf::Inside::new(&self.app, user)
+    }
+
     /// Stops in the order clients, switches, datastore. What was acknowledged is durable already.
     pub async fn stop(self) {
         // While those that are connected still are.

@@ -87,6 +87,8 @@ pub struct ServeOptions {
     /// The settings file [default: /etc/coeus/config.toml, if it exists]
     #[arg(long, env = "COEUS_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
+    #[command(flatten)]
+    pub kube: crate::cli::kube::Kube,
 }
 
 /// The same keys in the file.

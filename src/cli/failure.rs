@@ -71,14 +71,22 @@ impl From<Failure> for ExitCode {
     }
 }
 
-/// The messages of an `ietf-restconf:errors` document, each with its path.
+/// The messages of an `ietf-restconf:errors` document, each with its path; or those of a YANG Patch's status, of all of it and of its edits (RFC 8072
+/// section 2.3).
 fn messages(body: &[u8]) -> Option<String> {
     let document: Value = serde_json::from_slice(body).ok()?;
-    let errors = document.get("ietf-restconf:errors").or_else(|| document.get("errors"))?;
-    let lines: Vec<String> = errors
-        .get("error")?
-        .as_array()?
-        .iter()
+    let patch = document.get("ietf-yang-patch:yang-patch-status");
+    let edits =
+        patch.and_then(|status| status.get("edit-status")?.get("edit")?.as_array()).into_iter().flatten();
+    let places = [
+        document.get("ietf-restconf:errors"),
+        document.get("errors"),
+        patch.and_then(|status| status.get("errors")),
+    ];
+    let places = places.into_iter().flatten().chain(edits.filter_map(|edit| edit.get("errors")));
+    let lines: Vec<String> = places
+        .filter_map(|errors| errors.get("error")?.as_array())
+        .flatten()
         .map(|error| {
             let text = |name: &str| error.get(name).and_then(Value::as_str);
             let message = text("error-message").or(text("error-tag")).unwrap_or("refused");
@@ -103,6 +111,9 @@ mod tests {
         let failure = Failure::of_answer("PUT pod:coe", 400, body);
         assert_eq!(failure.code(), 4);
         assert_eq!(failure.to_string(), "PUT pod:coe: no such leaf (/pod:coe/pods)\n  data-missing");
+        let body = br#"{"ietf-yang-patch:yang-patch-status":{"patch-id":"p","edit-status":{"edit":[
+            {"edit-id":"0","ok":[null]},{"edit-id":"1","errors":{"error":[{"error-tag":"in-use","error-message":"a has it"}]}}]}}}"#;
+        assert_eq!(Failure::of_answer("PATCH", 409, body).to_string(), "PATCH: a has it");
         for (status, code) in [(401, 5), (403, 5), (404, 3), (409, 4), (412, 4), (500, 1), (503, 1)] {
             assert_eq!(Failure::of_answer("GET x", status, b"").code(), code, "{status}");
         }

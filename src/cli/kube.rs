@@ -1,22 +1,25 @@
-//! `coeus watch --kube`: keeps the datastore true to a Kubernetes cluster, as a client like any other.
+//! `coeus watch --kube` and `coeus serve --kube`: keep the datastore true to a Kubernetes cluster, as a client like any other, over the network or inside of the
+//! controller.
 
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use coeus_watch::List;
-use coeus_watch::feed::Feed;
+use coeus_watch::elect::Candidacy;
+use coeus_watch::feed::{Feed, NoClient, Told};
+use coeus_watch::lease::{Tenure, Timing};
 use coeus_watch::writer::{Datastore, Trouble, Writer};
 use serde_json::{Value, json};
 
 use super::{Client, Failure};
 
-/// The part of `coeus watch` that is about Kubernetes.
-#[derive(clap::Args, Debug, Clone)]
+/// The part of `coeus watch` and `coeus serve` that is about Kubernetes.
+#[derive(clap::Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Kubernetes")]
 pub struct Kube {
-    /// Keep the datastore true to a Kubernetes cluster until stopped, instead of showing what changes
-    #[arg(long, conflicts_with_all = ["path", "content", "from", "output"])]
+    /// Keep the datastore true to a Kubernetes cluster until stopped
+    #[arg(long)]
     pub kube: bool,
     /// How to reach the cluster; without it KUBECONFIG, ~/.kube/config, or the account of the pod that this runs in
     #[arg(long, value_name = "FILE", requires = "kube")]
@@ -34,48 +37,198 @@ pub struct Kube {
     /// The datastore is asked what it holds after so many seconds, though nothing happened
     #[arg(long, value_name = "SECONDS", requires = "kube", default_value = "600", value_parser = clap::value_parser!(u32).range(1..))]
     pub resync: u32,
+    /// One of several watchers: the one that holds this Lease writes, the others stand by
+    #[arg(long, value_name = "NAME", requires = "kube")]
+    pub lease: Option<String>,
+    /// Namespace of the Lease; without it that of the account or of the kubeconfig's context
+    #[arg(long, value_name = "NAMESPACE", requires = "lease", env = "COEUS_LEASE_NAMESPACE")]
+    pub lease_namespace: Option<String>,
+    /// By which the watchers are told apart; without it the machine's name and a random number
+    #[arg(long, value_name = "NAME", requires = "lease", env = "COEUS_IDENTITY")]
+    pub identity: Option<String>,
+    /// A leader that has not renewed the Lease for so many seconds is followed by another
+    #[arg(long, value_name = "SECONDS", requires = "lease", default_value = "15", value_parser = clap::value_parser!(u16).range(2..=3600))]
+    pub lease_seconds: u16,
+    /// Give pods that have no address one of their node's podCIDR, else of the DHCP pools of their namespace
+    #[arg(long, requires = "kube")]
+    pub allocate: bool,
+    /// Tell the cluster nothing: no condition of pods, no event, no annotation
+    #[arg(long, requires = "kube", conflicts_with = "allocate")]
+    pub silent: bool,
 }
 
-/// A UUID (RFC 9562 section 4) in lower case, as the datastore writes them.
-fn uuid(text: &str) -> Result<String, String> {
-    let fits = text.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
-    let is_one = fits && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
-    if is_one {
-        Ok(text.to_ascii_lowercase())
-    } else {
-        Err("it is no UUID, such as 00000000-0000-0000-0000-000000000001".into())
+impl Kube {
+    /// By which this watcher is told from others.
+    fn name(&self) -> String {
+        self.identity.clone().filter(|given| !given.is_empty()).unwrap_or_else(|| {
+            let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+            format!("{host}_{:08x}", rand::random::<u32>())
+        })
+    }
+
+    fn candidacy(&self, identity: &str) -> Option<Candidacy> {
+        Some(Candidacy {
+            lease: self.lease.clone()?,
+            namespace: self.lease_namespace.clone(),
+            identity: identity.to_owned(),
+            timing: Timing::new(self.lease_seconds),
+        })
     }
 }
 
-impl Datastore for &Client {
-    fn read(&self, list: List) -> Result<Value, Trouble> {
-        match self.data(list.container(), &[("content", "config".into())]) {
-            Err(Failure::NotFound(_)) => Ok(json!({})),
-            other => other.map_err(away),
+fn uuid(text: &str) -> Result<String, String> {
+    coeus_watch::uuid(text)
+        .ok_or_else(|| "it is no UUID, such as 00000000-0000-0000-0000-000000000001".into())
+}
+
+/// Requests of RESTCONF, wherever they are carried out.
+pub trait Requests {
+    /// Status and body of the answer, whatever it says.
+    ///
+    /// # Errors
+    /// When there is none.
+    fn ask(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+    ) -> Result<(u16, Vec<u8>), Failure>;
+}
+
+impl Requests for &Client {
+    fn ask(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+    ) -> Result<(u16, Vec<u8>), Failure> {
+        let answer = self.request(method, target, headers, body)?;
+        Ok((answer.status, answer.body))
+    }
+}
+
+/// The datastore, by its requests.
+struct Restconf<R>(R);
+
+impl<R: Requests> Restconf<R> {
+    /// What stands there; `None`: nothing.
+    fn get(&self, target: &str) -> Result<Option<Value>, Trouble> {
+        let headers = [("Accept", "application/yang-data+json")];
+        let (status, body) =
+            self.0.ask("GET", &format!("/rests/data/{target}"), &headers, None).map_err(away)?;
+        match status {
+            200 => serde_json::from_slice(&body)
+                .map(Some)
+                .map_err(|error| Trouble::Away(format!("GET {target}: the answer is not JSON: {error}"))),
+            404 => Ok(None),
+            _ => Err(away(Failure::of_answer(&format!("GET {target}"), status, &body))),
         }
+    }
+}
+
+impl<R: Requests> Datastore for Restconf<R> {
+    fn read(&self, list: List) -> Result<Value, Trouble> {
+        let found = self.get(&format!("{}?content=config", list.container()))?;
+        Ok(found.unwrap_or_else(|| json!({})))
+    }
+
+    fn state(&self, path: &str) -> Result<Value, Trouble> {
+        Ok(self.get(path)?.unwrap_or_default())
     }
 
     fn write(&self, patch: &Value) -> Result<(), Trouble> {
         let headers =
             [("Content-Type", "application/yang-patch+json"), ("Accept", "application/yang-data+json")];
-        let answer = self
-            .request("PATCH", "/rests/data", &headers, Some(patch.to_string().as_bytes()))
-            .map_err(away)?;
-        if (200..300).contains(&answer.status) {
+        let body = patch.to_string();
+        let (status, body) =
+            self.0.ask("PATCH", "/rests/data", &headers, Some(body.as_bytes())).map_err(away)?;
+        if (200..300).contains(&status) {
             return Ok(());
         }
-        match Failure::of_answer("PATCH", answer.status, &answer.body) {
+        match Failure::of_answer("the datastore", status, &body) {
             Failure::NotAllowed(reason) | Failure::Unreachable(reason) | Failure::TimedOut(reason) => {
                 Err(Trouble::Away(reason))
             }
-            refused if answer.status < 500 => Err(Trouble::Refused(refused.to_string())),
+            taken if status == 409 && has_tag(&body, "in-use") => Err(Trouble::Taken(taken.to_string())),
+            refused if status < 500 => Err(Trouble::Refused(refused.to_string())),
             failed => Err(Trouble::Away(failed.to_string())),
         }
     }
 }
 
+/// Whether one of the errors in an answer has this tag (RFC 8040 section 7.1; of a YANG Patch they stand in its status).
+fn has_tag(body: &[u8], tag: &str) -> bool {
+    fn looks(value: &Value, tag: &str) -> bool {
+        match value {
+            Value::Object(fields) => {
+                fields.iter().any(|(name, value)| (name == "error-tag" && value == tag) || looks(value, tag))
+            }
+            Value::Array(values) => values.iter().any(|value| looks(value, tag)),
+            _ => false,
+        }
+    }
+    serde_json::from_slice(body).is_ok_and(|body| looks(&body, tag))
+}
+
 fn away(failure: Failure) -> Trouble {
     Trouble::Away(failure.to_string())
+}
+
+/// One that follows a cluster.
+pub struct Follower {
+    asked: Kube,
+    feed: Feed,
+    tell: mpsc::Sender<Told>,
+    told: mpsc::Receiver<Told>,
+}
+
+impl Follower {
+    /// Begins to listen to the cluster.
+    ///
+    /// # Errors
+    /// When it cannot be told how to reach the cluster.
+    pub fn start(asked: &Kube) -> Result<Follower, Failure> {
+        let (tell, told) = mpsc::channel();
+        let feed = Feed::start(asked.kubeconfig.as_deref(), &tell).map_err(unknown)?;
+        Ok(Follower { asked: asked.clone(), feed, tell, told })
+    }
+
+    /// By which it is told to stop.
+    pub fn stopper(&self) -> impl Fn() + Send + use<> {
+        let tell = self.tell.clone();
+        // Nobody may listen any more; then it has stopped.
+        move || drop(tell.send(Told::Stop))
+    }
+
+    /// Keeps the datastore true until it is told to stop; then gives the lead back.
+    pub fn run(mut self, requests: impl Requests) {
+        let identity = self.asked.name();
+        let candidacy = self.asked.candidacy(&identity);
+        let tenure = match &candidacy {
+            Some(candidacy) => {
+                let tenure = Tenure::of_election();
+                self.feed.campaign(candidacy, &tenure, &self.tell);
+                tenure
+            }
+            None => Tenure::always(),
+        };
+        let teller = (!self.asked.silent).then(|| self.feed.teller(&identity, &tenure, &self.tell));
+        drop(self.tell);
+        let writer = Writer::new(&self.asked.cluster_id, Restconf(requests), tenure.clone());
+        let resync = Duration::from_secs(self.asked.resync.into());
+        writer.giving(self.asked.allocate).telling(teller).run(&self.told, resync);
+        if let Some(candidacy) = &candidacy {
+            self.feed.resign(candidacy, &tenure);
+        }
+    }
+}
+
+fn unknown(error: NoClient) -> Failure {
+    Failure::Failed(format!(
+        "--kube: {error}; give --kubeconfig, set KUBECONFIG, or run it in a pod of the cluster"
+    ))
 }
 
 /// Follows the cluster until the process is stopped.
@@ -83,20 +236,23 @@ fn away(failure: Failure) -> Trouble {
 /// # Errors
 /// When it cannot be told how to reach the cluster.
 pub fn keep(client: &Client, asked: &Kube) -> Result<(), Failure> {
-    let (tell, told) = mpsc::channel();
-    let _feed = Feed::start(asked.kubeconfig.as_deref(), &tell).map_err(|error| {
-        Failure::Failed(format!(
-            "watch --kube: {error}; give --kubeconfig, set KUBECONFIG, or run it in a pod of the cluster"
-        ))
-    })?;
-    drop(tell);
-    Writer::new(&asked.cluster_id, client).run(&told, Duration::from_secs(asked.resync.into()));
+    let follower = Follower::start(asked)?;
+    follower.feed.tell_signals(&follower.tell).map_err(unknown)?;
+    follower.run(client);
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_taken_is_told_by_its_tag() {
+        let of = |tag: &str| json!({"ietf-yang-patch:yang-patch-status": {"errors": {"error": [{"error-tag": tag, "error-message": "in-use"}]}}});
+        assert!(has_tag(of("in-use").to_string().as_bytes(), "in-use"));
+        assert!(!has_tag(of("invalid-value").to_string().as_bytes(), "in-use"));
+        assert!(!has_tag(b"in-use", "in-use"));
+    }
 
     #[test]
     fn a_cluster_has_a_uuid() {

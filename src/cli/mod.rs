@@ -5,7 +5,7 @@ mod connect;
 mod doctor;
 mod failure;
 mod history;
-mod kube;
+pub mod kube;
 mod nouns;
 mod output;
 mod plan;

@@ -11,14 +11,15 @@ use super::{Client, Failure};
 #[derive(clap::Args, Debug, Clone)]
 pub struct Watch {
     /// The resource, as in RFC 8040: `pod:coe/pods=UID`; several as in XPath: `/pod:coe/pods[uid='UID']`; without one, everything
+    #[arg(conflicts_with = "kube")]
     pub path: Vec<String>,
     /// config, nonconfig or all
-    #[arg(long)]
+    #[arg(long, conflicts_with = "kube")]
     pub content: Option<String>,
     /// Begin with the changes since this revision instead of the present state
-    #[arg(long, value_name = "REVISION")]
+    #[arg(long, value_name = "REVISION", conflicts_with = "kube")]
     pub from: Option<u64>,
-    #[arg(short, long, value_enum, default_value = "text")]
+    #[arg(short, long, value_enum, default_value = "text", conflicts_with = "kube")]
     pub output: Lines,
     #[command(flatten)]
     pub kube: super::kube::Kube,

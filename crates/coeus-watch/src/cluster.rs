@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Service};
+use k8s_openapi::api::core::v1::{Endpoints, Namespace, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -19,12 +19,13 @@ pub enum Kind {
     Pod,
     Service,
     Slice,
+    Endpoints,
     Policy,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 6] =
-        [Kind::Namespace, Kind::Node, Kind::Pod, Kind::Service, Kind::Slice, Kind::Policy];
+    pub const ALL: [Kind; 7] =
+        [Kind::Namespace, Kind::Node, Kind::Pod, Kind::Service, Kind::Slice, Kind::Endpoints, Kind::Policy];
 }
 
 /// Namespace and name; the namespace is empty where the kind has none.
@@ -38,6 +39,7 @@ pub enum Object {
     Pod(Box<Pod>),
     Service(Box<Service>),
     Slice(Box<EndpointSlice>),
+    Endpoints(Box<Endpoints>),
     Policy(Box<NetworkPolicy>),
 }
 
@@ -51,7 +53,7 @@ macro_rules! objects {
     };
 }
 
-objects!(Namespace: Namespace, Node: Node, Pod: Pod, Service: Service, Slice: EndpointSlice, Policy: NetworkPolicy);
+objects!(Namespace: Namespace, Node: Node, Pod: Pod, Service: Service, Slice: EndpointSlice, Endpoints: Endpoints, Policy: NetworkPolicy);
 
 impl Object {
     pub fn kind(&self) -> Kind {
@@ -61,18 +63,33 @@ impl Object {
             Object::Pod(_) => Kind::Pod,
             Object::Service(_) => Kind::Service,
             Object::Slice(_) => Kind::Slice,
+            Object::Endpoints(_) => Kind::Endpoints,
             Object::Policy(_) => Kind::Policy,
         }
     }
 
-    fn meta(&self) -> &ObjectMeta {
+    pub fn meta(&self) -> &ObjectMeta {
         match self {
             Object::Namespace(one) => &one.metadata,
             Object::Node(one) => &one.metadata,
             Object::Pod(one) => &one.metadata,
             Object::Service(one) => &one.metadata,
             Object::Slice(one) => &one.metadata,
+            Object::Endpoints(one) => &one.metadata,
             Object::Policy(one) => &one.metadata,
+        }
+    }
+
+    /// Its kind and apiVersion, as references name them.
+    pub fn type_meta(&self) -> (&'static str, &'static str) {
+        match self {
+            Object::Namespace(_) => ("Namespace", "v1"),
+            Object::Node(_) => ("Node", "v1"),
+            Object::Pod(_) => ("Pod", "v1"),
+            Object::Service(_) => ("Service", "v1"),
+            Object::Slice(_) => ("EndpointSlice", "discovery.k8s.io/v1"),
+            Object::Endpoints(_) => ("Endpoints", "v1"),
+            Object::Policy(_) => ("NetworkPolicy", "networking.k8s.io/v1"),
         }
     }
 
@@ -97,13 +114,13 @@ const GONE: usize = 1_000;
 pub struct Cluster {
     id: String,
     objects: BTreeMap<Id, Object>,
-    /// Where the entry of an object stands.
-    places: BTreeMap<Id, Place>,
+    /// Where the entries of an object stand.
+    places: BTreeMap<Id, Vec<Place>>,
+    /// Whose entry stands there.
+    whose: BTreeMap<Place, Id>,
     entries: Entries,
-    /// Names of nodes that pods were given to, and the pods.
-    on_nodes: BTreeMap<String, BTreeSet<Name>>,
-    /// Services that slices belong to, and the slices.
-    of_services: BTreeMap<Name, BTreeSet<Name>>,
+    /// By node or service, known or not: the pods that were given to it, the slices and endpoints that belong to it.
+    hanging: BTreeMap<Id, BTreeSet<Id>>,
     changed: BTreeSet<Place>,
     /// The versions at which objects went, since their kind was listed.
     gone: BTreeMap<Id, u64>,
@@ -117,9 +134,9 @@ impl Cluster {
             id: id.into(),
             objects: BTreeMap::new(),
             places: BTreeMap::new(),
+            whose: BTreeMap::new(),
             entries: Entries::new(),
-            on_nodes: BTreeMap::new(),
-            of_services: BTreeMap::new(),
+            hanging: BTreeMap::new(),
             changed: BTreeSet::new(),
             gone: BTreeMap::new(),
             gone_last: VecDeque::new(),
@@ -133,6 +150,20 @@ impl Cluster {
     /// What the datastore should hold of it.
     pub fn entries(&self) -> &Entries {
         &self.entries
+    }
+
+    /// The object that an entry follows from.
+    pub fn object_of(&self, place: &Place) -> Option<&Object> {
+        self.objects.get(self.whose.get(place)?)
+    }
+
+    /// The node that a pod was given to.
+    pub fn node_of(&self, pod: &Pod) -> Option<&Node> {
+        let name = pod.spec.as_ref()?.node_name.clone()?;
+        match self.objects.get(&(Kind::Node, (String::new(), name)))? {
+            Object::Node(node) => Some(node),
+            _ => None,
+        }
     }
 
     /// Entries that are others since the last time.
@@ -197,97 +228,106 @@ impl Cluster {
 
     /// The entries that hang on an object become what they should be.
     fn follow(&mut self, id: &Id, before: Option<Object>) {
-        let now = self.objects.get(id).cloned();
-        for (object, is_now) in [(before.as_ref(), false), (now.as_ref(), true)] {
-            let (index, key) = match object {
-                Some(Object::Pod(pod)) => match pod.spec.as_ref().and_then(|spec| spec.node_name.clone()) {
-                    Some(node) => (self.on_nodes.entry(node).or_default(), id.1.clone()),
-                    None => continue,
-                },
-                Some(Object::Slice(slice)) => match mapping::service_of(slice) {
-                    Some(service) => {
-                        (self.of_services.entry((id.1.0.clone(), service.clone())).or_default(), id.1.clone())
-                    }
-                    None => continue,
-                },
-                _ => continue,
-            };
-            if is_now {
-                index.insert(key)
-            } else {
-                index.remove(&key)
-            };
-        }
-        self.on_nodes.retain(|_, pods| !pods.is_empty());
-        self.of_services.retain(|_, slices| !slices.is_empty());
-        let mut concerned = BTreeSet::from([id.clone()]);
-        for object in [before, now].iter().flatten() {
-            match object {
-                Object::Node(_) => {
-                    let pods = self.on_nodes.get(&id.1.1).into_iter().flatten();
-                    concerned.extend(pods.map(|pod| (Kind::Pod, pod.clone())));
+        let was_on = before.as_ref().and_then(hangs_on);
+        let is_on = self.objects.get(id).and_then(hangs_on);
+        if was_on != is_on {
+            if let Some(was_on) = &was_on
+                && let Some(hanging) = self.hanging.get_mut(was_on)
+            {
+                hanging.remove(id);
+                if hanging.is_empty() {
+                    self.hanging.remove(was_on);
                 }
-                Object::Slice(slice) => {
-                    let service = mapping::service_of(slice).map(|service| (id.1.0.clone(), service.clone()));
-                    let siblings =
-                        service.and_then(|service| self.of_services.get(&service)).into_iter().flatten();
-                    concerned.extend(siblings.map(|slice| (Kind::Slice, slice.clone())));
-                }
-                _ => {}
             }
+            if let Some(is_on) = &is_on {
+                self.hanging.entry(is_on.clone()).or_default().insert(id.clone());
+            }
+        }
+        let mut concerned = BTreeSet::from([id.clone()]);
+        match id.0 {
+            Kind::Node => concerned.extend(self.hanging.get(id).into_iter().flatten().cloned()),
+            Kind::Slice => {
+                let services = [&was_on, &is_on].into_iter().flatten();
+                concerned.extend(services.filter_map(|service| self.hanging.get(service)).flatten().cloned());
+            }
+            _ => {}
         }
         concerned.iter().for_each(|id| self.map(id));
     }
 
-    /// The entry of an object becomes what it should be.
+    /// The entries of an object become what they should be.
     fn map(&mut self, id: &Id) {
-        let entry = self.objects.get(id).and_then(|object| self.entry(object));
-        let place = entry.as_ref().map(|(place, _)| place.clone());
-        let before = match &place {
-            Some(place) => self.places.insert(id.clone(), place.clone()),
-            None => self.places.remove(id),
-        };
-        if let Some(before) = before.filter(|before| Some(before) != place.as_ref()) {
+        let entries = self.objects.get(id).map(|object| self.made_of(object)).unwrap_or_default();
+        let places: Vec<_> = entries.iter().map(|(place, _)| place.clone()).collect();
+        let before = self.places.remove(id).unwrap_or_default();
+        for before in before.into_iter().filter(|before| !places.contains(before)) {
             self.entries.remove(&before);
+            if self.whose.get(&before) == Some(id) {
+                self.whose.remove(&before);
+            }
             self.changed.insert(before);
         }
-        if let Some((place, value)) = entry
-            && self.entries.get(&place) != Some(&value)
-        {
-            self.entries.insert(place.clone(), value);
-            self.changed.insert(place);
+        for (place, value) in entries {
+            self.whose.insert(place.clone(), id.clone());
+            if self.entries.get(&place) != Some(&value) {
+                self.entries.insert(place.clone(), value);
+                self.changed.insert(place);
+            }
+        }
+        if !places.is_empty() {
+            self.places.insert(id.clone(), places);
         }
     }
 
-    fn entry(&self, object: &Object) -> Option<(Place, Value)> {
-        match object {
+    fn made_of(&self, object: &Object) -> Vec<(Place, Value)> {
+        let one = match object {
             Object::Namespace(one) => mapping::namespace(&self.id, one),
             Object::Node(one) => mapping::node(&self.id, one),
             Object::Pod(one) => {
-                let node = one.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
-                let node = match self.objects.get(&(Kind::Node, (String::new(), node))) {
-                    Some(Object::Node(node)) => mapping::internal_address(node),
-                    _ => None,
-                };
+                let node = self.node_of(one).and_then(mapping::internal_address);
                 mapping::pod(&self.id, one, node)
             }
             Object::Service(one) => mapping::service(&self.id, one),
-            Object::Slice(one) => mapping::slice(&self.id, one, self.serving(one)),
+            Object::Slice(one) => mapping::slice(&self.id, one, self.serving(object)),
+            // Kubernetes mirrors Endpoints to slices, which say all that they do and more.
+            Object::Endpoints(_) if self.beside(object).any(|other| matches!(other, Object::Slice(_))) => {
+                None
+            }
+            Object::Endpoints(one) => return mapping::endpoints(&self.id, one),
             Object::Policy(one) => mapping::policy(&self.id, one),
-        }
+        };
+        one.into_iter().collect()
+    }
+
+    /// What hangs on the same object as this one, itself included.
+    fn beside(&self, object: &Object) -> impl Iterator<Item = &Object> {
+        let ids = hangs_on(object).and_then(|on| self.hanging.get(&on)).into_iter().flatten();
+        ids.filter_map(|id| self.objects.get(id))
     }
 
     /// Which endpoints of a slice's service serve: that depends on all its slices of that version of IP.
-    fn serving(&self, slice: &EndpointSlice) -> Serving {
-        let namespace = slice.metadata.namespace.clone().unwrap_or_default();
-        let service = mapping::service_of(slice).map(|service| (namespace, service.clone()));
-        let slices = service.and_then(|service| self.of_services.get(&service)).into_iter().flatten();
-        let is_ready =
-            slices.filter_map(|name| self.objects.get(&(Kind::Slice, name.clone()))).any(|object| {
-                matches!(object, Object::Slice(one) if one.address_type == slice.address_type
-                && one.endpoints.iter().any(|endpoint| mapping::serves(endpoint, Serving::Ready)))
-            });
+    fn serving(&self, slice: &Object) -> Serving {
+        let is_ready = self.beside(slice).any(|other| match (slice, other) {
+            (Object::Slice(slice), Object::Slice(other)) => {
+                let is_ready = |endpoint| mapping::serves(endpoint, Serving::Ready);
+                slice.address_type == other.address_type && other.endpoints.iter().any(is_ready)
+            }
+            _ => false,
+        });
         if is_ready { Serving::Ready } else { Serving::Leaving }
+    }
+}
+
+/// The object whose changes bear on this one: a pod's node, the service of a slice or of endpoints.
+fn hangs_on(object: &Object) -> Option<Id> {
+    match object {
+        Object::Pod(pod) => Some((Kind::Node, (String::new(), pod.spec.as_ref()?.node_name.clone()?))),
+        Object::Slice(slice) => {
+            let namespace = slice.metadata.namespace.clone().unwrap_or_default();
+            Some((Kind::Service, (namespace, mapping::service_of(slice)?.clone())))
+        }
+        Object::Endpoints(_) => Some((Kind::Service, object.name())),
+        _ => None,
     }
 }
 
@@ -326,12 +366,20 @@ mod tests {
         serde_json::from_value::<EndpointSlice>(read).unwrap().into()
     }
 
+    fn endpoints(service: u8, address: u8) -> Object {
+        let subset = |address: u8| json!({"addresses": [{"ip": format!("10.0.0.{address}")}], "ports": [{"port": address}]});
+        let read = json!({"metadata": {"name": format!("svc{service}"), "namespace": "blue", "uid": uid(0xe0 | service)},
+            "subsets": (0..address).map(subset).collect::<Vec<_>>()});
+        serde_json::from_value::<Endpoints>(read).unwrap().into()
+    }
+
     fn object() -> impl Strategy<Value = Object> {
         prop_oneof![
             (0..4_u8, 0..2_u8, 0..2_u8).prop_map(|(number, generation, node)| pod(number, generation, node)),
             (0..2_u8, 0..3_u8).prop_map(|(number, address)| node(number, address)),
             (0..4_u8, 0..2_u8, any::<bool>())
                 .prop_map(|(number, service, ready)| slice(number, service, ready)),
+            (0..2_u8, 0..4_u8).prop_map(|(service, address)| endpoints(service, address)),
         ]
     }
 
@@ -389,6 +437,20 @@ mod tests {
         assert!(first(&cluster));
         cluster.put(slice(2, 0, true));
         assert!(!first(&cluster));
+    }
+
+    #[test]
+    fn endpoints_count_as_long_as_there_is_no_slice() {
+        let mut cluster = Cluster::new("c1");
+        cluster.put(endpoints(0, 3));
+        cluster.put(slice(1, 1, true));
+        assert_eq!(cluster.entries().len(), 4, "a subset each, and another service's slice");
+        cluster.put(slice(2, 0, true));
+        assert_eq!(cluster.entries().len(), 2, "the slice says it");
+        cluster.remove(Kind::Slice, slice(2, 0, true).name(), None);
+        assert_eq!(cluster.entries().len(), 4);
+        cluster.put(endpoints(0, 1));
+        assert_eq!(cluster.entries().len(), 2);
     }
 
     #[test]

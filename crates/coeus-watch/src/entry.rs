@@ -87,9 +87,21 @@ impl Place {
 /// As a data resource's path (RFC 8040 section 3.5.3), from a slash on.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = utf8_percent_encode(&self.key, KEY);
+        let key = key_text(&self.key);
         write!(f, "/{}/{}={key}", self.list.container(), self.list.name())
     }
+}
+
+/// A key's value as a path writes it.
+pub(crate) fn key_text(value: &str) -> String {
+    utf8_percent_encode(value, KEY).to_string()
+}
+
+/// A UUID (RFC 9562 section 4) in lower case, as the datastore writes them; `None`: it is none.
+pub fn uuid(text: &str) -> Option<String> {
+    let fits = text.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
+    let is_one = fits && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
+    is_one.then(|| text.to_ascii_lowercase())
 }
 
 /// Entries, as RFC 7951 writes them.

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Service};
+use k8s_openapi::api::core::v1::{Endpoints, Namespace, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -15,7 +15,14 @@ use kube::runtime::watcher::{Config, Error, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 
+use crate::answer;
+use crate::elect::{Campaign, Candidacy};
+use crate::lease::Tenure;
+use crate::report::Say;
+use crate::writer::Tell;
 use crate::{Kind, Name, Object};
 
 /// Between attempts that fail: from the first to the longest. What comes makes them short again.
@@ -31,6 +38,12 @@ pub enum Told {
     Gone(Kind, Name, Option<u64>),
     /// The API cannot be heard; it is asked again.
     Trouble(Kind, String),
+    /// Who leads is another, or we are.
+    Led,
+    /// The cluster could not be told that.
+    Unsaid(Box<Say>),
+    /// It is asked to stop.
+    Stop,
 }
 
 /// How a cluster's API cannot be reached.
@@ -64,7 +77,9 @@ async fn client(kubeconfig: Option<&Path>) -> Result<Client, NoClient> {
 
 /// A cluster that is listed and watched. Dropping it ends that.
 pub struct Feed {
-    _runtime: Runtime,
+    runtime: Runtime,
+    client: Client,
+    campaign: Option<JoinHandle<()>>,
 }
 
 impl Feed {
@@ -76,7 +91,53 @@ impl Feed {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let client = runtime.block_on(client(kubeconfig))?;
         follow(&runtime, &client, told);
-        Ok(Feed { _runtime: runtime })
+        Ok(Feed { runtime, client, campaign: None })
+    }
+
+    /// Has SIGTERM and SIGINT told; a second one ends the process at once.
+    ///
+    /// # Errors
+    /// [`NoClient::Thread`].
+    pub fn tell_signals(&self, told: &Sender<Told>) -> Result<(), NoClient> {
+        let _inside = self.runtime.enter();
+        let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let told = told.clone();
+        self.runtime.spawn(async move {
+            tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
+            // Nobody may listen any more; then it stops already.
+            let _ = told.send(Told::Stop);
+            tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
+            std::process::exit(1);
+        });
+        Ok(())
+    }
+
+    /// Tries to lead from now on.
+    pub fn campaign(&mut self, candidacy: &Candidacy, tenure: &Tenure, told: &Sender<Told>) {
+        let campaign = Campaign::new(&self.client, candidacy, tenure.clone()).run(told.clone());
+        self.campaign = Some(self.runtime.spawn(campaign));
+    }
+
+    /// Who tells the cluster what it is given to say; it does not take it while too much waits.
+    pub fn teller(&self, identity: &str, tenure: &Tenure, told: &Sender<Told>) -> Tell {
+        let (say, says) = tokio::sync::mpsc::channel(answer::WAITING);
+        let (client, identity) = (self.client.clone(), identity.to_owned());
+        self.runtime.spawn(answer::run(client, identity, tenure.clone(), says, told.clone()));
+        Box::new(move |one| say.try_send(one).is_ok())
+    }
+
+    /// Gives the lead back and ends. Nothing may be written any more.
+    pub fn resign(self, candidacy: &Candidacy, tenure: &Tenure) {
+        let campaign = Campaign::new(&self.client, candidacy, tenure.clone());
+        self.runtime.block_on(async {
+            // What renews the lease ends first: it would take it again.
+            if let Some(running) = self.campaign {
+                running.abort();
+                // That it was ended is no news.
+                let _ = running.await;
+            }
+            campaign.resign().await;
+        });
     }
 }
 
@@ -88,6 +149,7 @@ fn follow(runtime: &Runtime, client: &Client, told: &Sender<Told>) {
     runtime.spawn(kind::<Pod>(client.clone(), Kind::Pod, told.clone()));
     runtime.spawn(kind::<Service>(client.clone(), Kind::Service, told.clone()));
     runtime.spawn(kind::<EndpointSlice>(client.clone(), Kind::Slice, told.clone()));
+    runtime.spawn(kind::<Endpoints>(client.clone(), Kind::Endpoints, told.clone()));
     runtime.spawn(kind::<NetworkPolicy>(client.clone(), Kind::Policy, told.clone()));
 }
 

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::amend::{Amend, amend};
+use crate::value::{member, plain};
 use crate::{Entries, List, Place};
 
 /// Containers that mean nothing while they are empty: the datastore does not show them then.
@@ -17,6 +19,8 @@ const WITHOUT_PRESENCE: [&str; 5] = [
 #[derive(Clone, PartialEq, Debug)]
 pub enum Edit {
     Put(Place, Value),
+    /// What an entry says beside others that say something in it, too.
+    Amend(Amend),
     Remove(Place),
 }
 
@@ -24,6 +28,7 @@ impl Edit {
     pub fn place(&self) -> &Place {
         match self {
             Edit::Put(place, _) | Edit::Remove(place) => place,
+            Edit::Amend(amend) => &amend.place,
         }
     }
 }
@@ -33,36 +38,27 @@ impl Edit {
 pub fn edits(wanted: &Entries, held: &Entries) -> Vec<Edit> {
     let gone = held.keys().filter(|place| !wanted.contains_key(place)).rev();
     let gone = gone.map(|place| Edit::Remove(place.clone()));
-    let others = wanted.iter().filter(|(place, value)| held.get(place).map(normal) != Some(normal(value)));
-    gone.chain(others.map(|(place, value)| Edit::Put(place.clone(), value.clone()))).collect()
+    let others = wanted.iter().filter_map(|(place, value)| match place.list {
+        List::Pods => amend(place, value, held.get(place)).map(Edit::Amend),
+        _ => (held.get(place).map(normal) != Some(normal(value)))
+            .then(|| Edit::Put(place.clone(), value.clone())),
+    });
+    gone.chain(others).collect()
 }
 
 /// The cluster's own entries of a list, from what a GET of its container answered; those of others are left out.
 pub fn held(list: List, body: &Value, cluster: &str) -> Entries {
     let names = [list.container().rsplit('/').next().unwrap_or_default(), list.name()];
-    let member = |value: &Value, name: &str| {
-        let name = plain(name);
-        value
-            .as_object()
-            .and_then(|fields| fields.iter().find(|(key, _)| plain(key) == name))
-            .map(|(_, value)| value.clone())
-    };
-    let found = names.iter().try_fold(body.clone(), |value, name| member(&value, name));
-    let entries = found.as_ref().and_then(Value::as_array).into_iter().flatten();
-    let own =
-        entries.filter(|entry| member(entry, list.owner()).as_ref().and_then(Value::as_str) == Some(cluster));
+    let found = names.iter().try_fold(body, |value, name| member(value, name));
+    let entries = found.and_then(Value::as_array).into_iter().flatten();
+    let own = entries.filter(|entry| member(entry, list.owner()).and_then(Value::as_str) == Some(cluster));
     let placed =
         own.filter_map(|entry| Some((Place::new(list, member(entry, list.key())?.as_str()?), entry.clone())));
     placed.collect()
 }
 
-/// The name without its module.
-fn plain(name: &str) -> &str {
-    name.rsplit(':').next().unwrap_or(name)
-}
-
 /// One way of writing for all that mean the same: without modules and positions, in one order.
-fn normal(value: &Value) -> Value {
+pub(crate) fn normal(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let kept =
@@ -83,22 +79,27 @@ fn normal(value: &Value) -> Value {
 
 /// Edits as one YANG Patch of the root (RFC 8072 section 2.5): all of them come into force, or none.
 pub fn patch(id: &str, edits: &[Edit]) -> Value {
-    let edits = edits.iter().enumerate().map(|(number, edit)| {
-        let (place, operation) = match edit {
-            Edit::Put(place, _) => (place, "replace"),
-            Edit::Remove(place) => (place, "remove"),
-        };
+    let steps = edits.iter().flat_map(|edit| match edit {
+        Edit::Put(place, value) => vec![("replace", place.to_string(), Some((place, value)))],
+        Edit::Remove(place) => vec![("remove", place.to_string(), None)],
+        Edit::Amend(amend) => {
+            let gone = amend.gone.iter().map(|below| ("remove", format!("{}/{below}", amend.place), None));
+            let merge = ("merge", amend.place.to_string(), Some((&amend.place, &amend.said)));
+            gone.chain([merge]).collect()
+        }
+    });
+    let steps = steps.enumerate().map(|(number, (operation, target, value))| {
         let mut fields = Map::new();
         fields.insert("edit-id".into(), json!(number.to_string()));
         fields.insert("operation".into(), json!(operation));
-        fields.insert("target".into(), json!(place.to_string()));
-        if let Edit::Put(_, value) = edit {
+        fields.insert("target".into(), json!(target));
+        if let Some((place, value)) = value {
             let name = format!("{}:{}", place.list.module(), place.list.name());
             fields.insert("value".into(), json!({name: [value]}));
         }
         Value::Object(fields)
     });
-    json!({"ietf-yang-patch:yang-patch": {"patch-id": id, "edit": edits.collect::<Vec<_>>()}})
+    json!({"ietf-yang-patch:yang-patch": {"patch-id": id, "edit": steps.collect::<Vec<_>>()}})
 }
 
 #[cfg(test)]
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     fn entries(of: &[(&str, Value)]) -> Entries {
-        of.iter().map(|(key, value)| (Place::new(List::Pods, *key), value.clone())).collect()
+        of.iter().map(|(key, value)| (Place::new(List::Nodes, *key), value.clone())).collect()
     }
 
     #[test]
@@ -118,8 +119,8 @@ mod tests {
             ("a", json!({"uid": "a"})),
         ]);
         let wished = [
-            Edit::Remove(Place::new(List::Pods, "b")),
-            Edit::Put(Place::new(List::Pods, "c"), json!({"uid": "c", "name": "new"})),
+            Edit::Remove(Place::new(List::Nodes, "b")),
+            Edit::Put(Place::new(List::Nodes, "c"), json!({"uid": "c", "name": "new"})),
         ];
         assert_eq!(edits(&wanted, &held), wished);
     }
@@ -138,8 +139,11 @@ mod tests {
 
     #[test]
     fn what_others_wrote_is_not_held() {
-        let body = json!({"pod:coe": {"pods": [{"uid": "a", "cluster-id": "c1"}, {"uid": "b", "cluster-id": "c2"}, {"uid": "d"}]}});
-        assert_eq!(held(List::Pods, &body, "c1"), entries(&[("a", json!({"uid": "a", "cluster-id": "c1"}))]));
+        let body = json!({"k8s-node:k8s-nodes-info": {"k8s-nodes": [{"uid": "a", "cluster-id": "c1"}, {"uid": "b", "cluster-id": "c2"}, {"uid": "d"}]}});
+        assert_eq!(
+            held(List::Nodes, &body, "c1"),
+            entries(&[("a", json!({"uid": "a", "cluster-id": "c1"}))])
+        );
         let body = json!({"k8s:network-policies": {"network-policy": [{"uuid": "p", "coeus-kube:cluster-id": "c1"}]}});
         assert_eq!(held(List::Policies, &body, "c1").len(), 1);
         assert_eq!(held(List::Policies, &json!({}), "c1").len(), 0);
@@ -148,12 +152,12 @@ mod tests {
     #[test]
     fn edits_are_one_patch() {
         let edits = [
-            Edit::Remove(Place::new(List::Pods, "a")),
-            Edit::Put(Place::new(List::Pods, "b"), json!({"uid": "b"})),
+            Edit::Remove(Place::new(List::Nodes, "a")),
+            Edit::Put(Place::new(List::Nodes, "b"), json!({"uid": "b"})),
         ];
         let wanted = json!({"ietf-yang-patch:yang-patch": {"patch-id": "1", "edit": [
-            {"edit-id": "0", "operation": "remove", "target": "/pod:coe/pods=a"},
-            {"edit-id": "1", "operation": "replace", "target": "/pod:coe/pods=b", "value": {"pod:pods": [{"uid": "b"}]}}]}});
+            {"edit-id": "0", "operation": "remove", "target": "/k8s-node:k8s-nodes-info/k8s-nodes=a"},
+            {"edit-id": "1", "operation": "replace", "target": "/k8s-node:k8s-nodes-info/k8s-nodes=b", "value": {"k8s-node:k8s-nodes": [{"uid": "b"}]}}]}});
         assert_eq!(patch("1", &edits), wanted);
     }
 }

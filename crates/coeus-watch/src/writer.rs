@@ -1,7 +1,11 @@
-//! Writes to the datastore what follows from a cluster, and keeps it so.
+//! Writes to the datastore what follows from a cluster, and keeps it so; `give` finds addresses for pods that have none, `look` tells the cluster
+//! how far its pods are.
 //!
 //! It goes by levels, not by edges: what is written is always the difference between what the cluster makes now and what the datastore is
 //! known to hold. Nothing is written before all kinds were listed, so that a start deletes nothing that is only not known yet.
+
+mod give;
+mod look;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -10,8 +14,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tracing::{info, warn};
 
+use give::Given;
+use look::Looks;
+
 use crate::feed::Told;
+use crate::lease::Tenure;
 use crate::reconcile::{self, Edit};
+use crate::report::{Desk, Say};
 use crate::{Cluster, Entries, Kind, List, Place};
 
 /// Edits of one transaction.
@@ -22,6 +31,8 @@ const GATHER: Duration = Duration::from_millis(5);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 /// What was refused is tried again after so long: who had its address may be gone.
 const AGAIN: Duration = Duration::from_secs(10);
+/// So often another address is tried at once when one proves taken.
+const TRIES: usize = 16;
 
 /// The datastore, as a client reaches it.
 pub trait Datastore {
@@ -36,7 +47,16 @@ pub trait Datastore {
     /// # Errors
     /// [`Trouble`].
     fn write(&self, patch: &Value) -> Result<(), Trouble>;
+
+    /// What stands there, states included; nothing if it is not there.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    fn state(&self, path: &str) -> Result<Value, Trouble>;
 }
+
+/// Takes what the cluster is to be told; whether it does: not while too much waits.
+pub type Tell = Box<dyn FnMut(Say) -> bool + Send>;
 
 /// Why a request came to nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -44,14 +64,23 @@ pub enum Trouble {
     /// What was asked for is wrong, and will be the next time.
     #[error("{0}")]
     Refused(String),
+    /// Somebody has what was asked for.
+    #[error("{0}")]
+    Taken(String),
     /// The datastore cannot be reached, or cannot answer now: nobody knows what became of the request.
     #[error("{0}")]
     Away(String),
+    /// Another leads, or may: nothing was asked for.
+    #[error("another leads")]
+    Deposed,
 }
 
 /// A cluster, and what the datastore is known to hold of it.
 pub struct Writer<D> {
     datastore: D,
+    tenure: Tenure,
+    /// The term in which `held` was asked.
+    term: u64,
     cluster: Cluster,
     listed: BTreeSet<Kind>,
     /// `None`: that has to be asked.
@@ -59,43 +88,73 @@ pub struct Writer<D> {
     /// Places that may differ; all do where `held` was asked anew.
     due: BTreeSet<Place>,
     /// What the datastore did not take, and why.
-    refused: BTreeMap<Place, (Option<Value>, String)>,
+    refused: BTreeMap<Place, String>,
     patches: u64,
+    given: Given,
+    /// Who tells the cluster; nobody: it is not told.
+    tell: Option<Tell>,
+    desk: Desk,
+    looks: Looks,
 }
 
 impl<D: Datastore> Writer<D> {
-    /// `id`: the uuid of the cluster.
-    pub fn new(id: &str, datastore: D) -> Writer<D> {
+    /// `id`: the uuid of the cluster. It writes while `tenure` lasts.
+    pub fn new(id: &str, datastore: D, tenure: Tenure) -> Writer<D> {
         Writer {
             datastore,
+            tenure,
+            term: 0,
             cluster: Cluster::new(id),
             listed: BTreeSet::new(),
             held: None,
             due: BTreeSet::new(),
             refused: BTreeMap::new(),
             patches: 0,
+            given: Given::default(),
+            tell: None,
+            desk: Desk::default(),
+            looks: Looks::default(),
         }
+    }
+
+    /// Pods that have no address get one here.
+    #[must_use]
+    pub fn giving(mut self, gives: bool) -> Writer<D> {
+        self.given.gives = gives;
+        self
+    }
+
+    /// The cluster is told how far its pods are.
+    #[must_use]
+    pub fn telling(mut self, tell: Option<Tell>) -> Writer<D> {
+        self.tell = tell;
+        self
     }
 
     /// What the datastore did not take: the reasons, by place.
     pub fn refused(&self) -> impl Iterator<Item = (&Place, &str)> {
-        self.refused.iter().map(|(place, (_, reason))| (place, reason.as_str()))
+        self.refused.iter().map(|(place, reason)| (place, reason.as_str()))
     }
 
-    /// Follows what is told until nobody tells any more. `resync`: after so long the datastore is asked again what it holds.
+    /// Follows what is told until it is told to stop or nobody tells any more. `resync`: after so long the datastore is asked again what it holds.
     pub fn run(&mut self, told: &Receiver<Told>, resync: Duration) {
         let (mut pause, mut asked) = (PAUSES.0, Instant::now());
         let mut wake = None;
         loop {
             let now = Instant::now();
-            let until = wake.unwrap_or(asked + resync).min(asked + resync);
+            let until = [wake, self.tell.as_ref().and(self.looks.at)].into_iter().flatten().min();
+            let until = until.unwrap_or(asked + resync).min(asked + resync);
             match told.recv_timeout(until.saturating_duration_since(now)) {
+                Ok(Told::Stop) => return,
                 Ok(news) => self.hear(news),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             let end = Instant::now() + GATHER;
             while let Ok(news) = told.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                if news == Told::Stop {
+                    return;
+                }
                 self.hear(news);
             }
             if asked.elapsed() >= resync {
@@ -108,9 +167,16 @@ impl<D: Datastore> Writer<D> {
             wake = match self.catch_up() {
                 Ok(()) => {
                     pause = PAUSES.0;
-                    (!self.refused.is_empty()).then(|| Instant::now() + AGAIN)
+                    self.look_if_due();
+                    let waits = !self.refused.is_empty() || !self.given.lacking.is_empty();
+                    waits.then(|| Instant::now() + AGAIN)
+                }
+                Err(Trouble::Deposed) => {
+                    self.looks.rest();
+                    None
                 }
                 Err(trouble) => {
+                    self.looks.rest();
                     warn!(%trouble, again_in = ?pause, "the datastore cannot be written");
                     let wake = Instant::now() + pause;
                     pause = (pause * 2).min(PAUSES.1);
@@ -132,6 +198,8 @@ impl<D: Datastore> Writer<D> {
             Told::Trouble(kind, reason) => {
                 warn!(?kind, reason, "the cluster cannot be heard; it is asked again")
             }
+            Told::Unsaid(say) => self.desk.forget(&say),
+            Told::Led | Told::Stop => {}
         }
         self.due.extend(self.cluster.take_changes());
     }
@@ -139,66 +207,91 @@ impl<D: Datastore> Writer<D> {
     /// Makes the datastore hold what follows from the cluster, but for what it refuses.
     ///
     /// # Errors
-    /// When it is away: then it is asked what it holds the next time.
+    /// When it is away, or another leads: then it is asked what it holds the next time.
     pub fn catch_up(&mut self) -> Result<(), Trouble> {
         if self.listed.len() < Kind::ALL.len() {
             return Ok(());
         }
-        let held = match self.held.take() {
-            Some(held) => held,
-            None => self.ask()?,
-        };
-        self.held = Some(held);
-        let again: Vec<_> = std::mem::take(&mut self.refused).into_keys().collect();
-        self.due.extend(again);
-        let due = std::mem::take(&mut self.due);
-        let part = |entries: &Entries| -> Entries {
-            due.iter()
-                .filter_map(|place| entries.get_key_value(place))
-                .map(|(place, entry)| (place.clone(), entry.clone()))
-                .collect()
-        };
-        let edits = reconcile::edits(
-            &part(self.cluster.entries()),
-            &part(self.held.as_ref().unwrap_or(&Entries::new())),
-        );
-        edits.chunks(TOGETHER).try_for_each(|chunk| self.write(chunk))
+        // Others may have written since the last term.
+        let term = self.tenure.term(Instant::now());
+        if term != Some(self.term) {
+            self.held = None;
+        }
+        self.term = term.ok_or(Trouble::Deposed)?;
+        if self.held.is_none() {
+            self.held = Some(self.ask()?);
+        }
+        self.due.extend(std::mem::take(&mut self.refused).into_keys());
+        self.due.extend(std::mem::take(&mut self.given.lacking).into_keys());
+        for _ in 0..TRIES {
+            let due = std::mem::take(&mut self.due);
+            if due.is_empty() {
+                break;
+            }
+            let part = |entries: &Entries| -> Entries {
+                due.iter()
+                    .filter_map(|place| entries.get_key_value(place))
+                    .map(|(place, entry)| (place.clone(), entry.clone()))
+                    .collect()
+            };
+            let mut wanted = part(self.cluster.entries());
+            let held = self.held.as_ref().map(part).unwrap_or_default();
+            self.give(&mut wanted, &held)?;
+            let edits = reconcile::edits(&wanted, &held);
+            edits.chunks(TOGETHER).try_for_each(|chunk| self.write(chunk))?;
+        }
+        Ok(())
     }
 
     /// What the datastore holds of the cluster; all of it is looked at then.
     fn ask(&mut self) -> Result<Entries, Trouble> {
         let mut held = Entries::new();
         for list in List::ALL {
-            held.extend(reconcile::held(list, &self.datastore.read(list)?, self.cluster.id()));
+            let body = self.datastore.read(list)?;
+            let own = reconcile::held(list, &body, self.cluster.id());
+            if list == List::Pods {
+                self.given.others = give::of_others(&body, &own);
+            }
+            held.extend(own);
         }
+        self.given.avoided.clear();
         self.due.extend(held.keys().chain(self.cluster.entries().keys()).cloned());
         Ok(held)
     }
 
     /// Writes edits in one transaction, or, if that is refused, in halves: what is wrong keeps nobody else waiting.
     fn write(&mut self, edits: &[Edit]) -> Result<(), Trouble> {
+        if self.tenure.term(Instant::now()) != Some(self.term) {
+            self.held = None;
+            return Err(Trouble::Deposed);
+        }
         self.patches += 1;
         let patch = reconcile::patch(&format!("kube-{}", self.patches), edits);
         match (self.datastore.write(&patch), edits) {
             (Ok(()), _) => {
                 let held = self.held.get_or_insert_default();
                 for edit in edits {
+                    self.refused.remove(edit.place());
                     match edit {
                         Edit::Put(place, entry) => drop(held.insert(place.clone(), entry.clone())),
+                        Edit::Amend(amend) => drop(held.insert(amend.place.clone(), amend.then.clone())),
                         Edit::Remove(place) => drop(held.remove(place)),
                     }
                 }
                 info!(edits = edits.len(), "written");
+                self.looks.soon();
                 Ok(())
             }
-            (Err(Trouble::Refused(reason)), [edit]) => {
-                let place = edit.place().clone();
+            (Err(trouble @ (Trouble::Refused(_) | Trouble::Taken(_))), [edit]) => {
+                let (place, reason) = (edit.place().clone(), trouble.to_string());
+                if matches!(trouble, Trouble::Taken(_)) && self.given.was_taken(&place) {
+                    self.due.insert(place.clone());
+                }
                 warn!(%place, reason, "the datastore does not take an object; it is tried again");
-                let wanted = self.cluster.entries().get(&place).cloned();
-                self.refused.insert(place, (wanted, reason));
+                self.refused.insert(place, reason);
                 Ok(())
             }
-            (Err(Trouble::Refused(_)), several) => {
+            (Err(Trouble::Refused(_) | Trouble::Taken(_)), several) => {
                 let (one, other) = several.split_at(several.len() / 2);
                 self.write(one)?;
                 self.write(other)
@@ -212,144 +305,4 @@ impl<D: Datastore> Writer<D> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::cell::RefCell;
-    use std::rc::Rc;
-
-    use k8s_openapi::api::core::v1::Pod;
-    use serde_json::json;
-
-    use super::*;
-    use crate::Object;
-
-    /// A datastore that takes no two pods with one address, and can be away.
-    #[derive(Clone, Default)]
-    struct Fake(Rc<RefCell<State>>);
-
-    #[derive(Default)]
-    struct State {
-        entries: BTreeMap<String, Value>,
-        is_away: bool,
-        writes: usize,
-    }
-
-    fn uid(number: u32) -> String {
-        format!("aaaaaaaa-0000-4000-8000-{number:012}")
-    }
-
-    impl Datastore for Fake {
-        fn read(&self, list: List) -> Result<Value, Trouble> {
-            let state = self.0.borrow();
-            if state.is_away {
-                return Err(Trouble::Away("no route".into()));
-            }
-            let start = format!("/{}/", list.container());
-            let entries: Vec<_> = state
-                .entries
-                .iter()
-                .filter(|(path, _)| path.starts_with(&start))
-                .map(|(_, entry)| entry)
-                .collect();
-            Ok(json!({list.container(): {list.name(): entries}}))
-        }
-
-        fn write(&self, patch: &Value) -> Result<(), Trouble> {
-            let mut state = self.0.borrow_mut();
-            state.writes += 1;
-            if state.is_away {
-                return Err(Trouble::Away("no route".into()));
-            }
-            let mut entries = state.entries.clone();
-            for edit in patch["ietf-yang-patch:yang-patch"]["edit"].as_array().unwrap() {
-                let target = edit["target"].as_str().unwrap().to_owned();
-                match edit["value"].as_object().and_then(|value| value.values().next()) {
-                    Some(value) => drop(entries.insert(target, value[0].clone())),
-                    None => drop(entries.remove(&target)),
-                }
-            }
-            let addresses: Vec<_> =
-                entries.values().filter_map(|entry| entry["interface"][0]["ip-address"].as_str()).collect();
-            if addresses.iter().collect::<BTreeSet<_>>().len() < addresses.len() {
-                return Err(Trouble::Refused("an address twice".into()));
-            }
-            state.entries = entries;
-            Ok(())
-        }
-    }
-
-    fn pod(number: u32, address: u32) -> Object {
-        let read = json!({
-            "metadata": {"name": format!("p{number}"), "namespace": "blue", "uid": uid(number)},
-            "spec": {"nodeName": "n1", "containers": []}, "status": {"podIP": format!("10.0.0.{address}")}
-        });
-        serde_json::from_value::<Pod>(read).unwrap().into()
-    }
-
-    fn listed(fake: &Fake, pods: Vec<Object>) -> Writer<Fake> {
-        let mut writer = Writer::new("c1", fake.clone());
-        for kind in Kind::ALL {
-            assert_eq!(writer.catch_up(), Ok(()));
-            assert_eq!(fake.0.borrow().writes, 0, "nothing is written before all is known");
-            writer.hear(Told::All(kind, if kind == Kind::Pod { pods.clone() } else { Vec::new() }));
-        }
-        writer
-    }
-
-    fn paths(fake: &Fake) -> Vec<String> {
-        fake.0.borrow().entries.keys().cloned().collect()
-    }
-
-    #[test]
-    fn what_went_meanwhile_goes_and_what_others_wrote_stays() {
-        let fake = Fake::default();
-        let path = |number| Place::new(List::Pods, uid(number)).to_string();
-        for (number, cluster) in [(1, "c1"), (2, "c2"), (3, "c1")] {
-            fake.0
-                .borrow_mut()
-                .entries
-                .insert(path(number), json!({"uid": uid(number), "cluster-id": cluster}));
-        }
-        let mut writer = listed(&fake, vec![pod(3, 3), pod(4, 4)]);
-        assert_eq!(writer.catch_up(), Ok(()));
-        assert_eq!(paths(&fake), [path(2), path(3), path(4)]);
-        let writes = fake.0.borrow().writes;
-        assert_eq!(writer.catch_up(), Ok(()));
-        assert_eq!(fake.0.borrow().writes, writes, "what is written already is not written again");
-    }
-
-    #[test]
-    fn one_that_is_refused_keeps_nobody_waiting() {
-        let fake = Fake::default();
-        let mut writer = listed(&fake, (1..40).map(|number| pod(number, number % 39)).collect());
-        assert_eq!(writer.catch_up(), Ok(()));
-        assert_eq!(paths(&fake).len(), 39);
-        writer.hear(Told::Is(pod(50, 7)));
-        assert_eq!(writer.catch_up(), Ok(()));
-        assert_eq!(
-            writer
-                .refused()
-                .map(|(place, reason)| (place.key.clone(), reason.to_owned()))
-                .collect::<Vec<_>>(),
-            [(uid(50), "an address twice".to_owned())]
-        );
-        writer.hear(Told::Gone(Kind::Pod, ("blue".into(), "p7".into()), None));
-        assert_eq!(writer.catch_up(), Ok(()));
-        assert_eq!(writer.refused().count(), 0);
-        assert_eq!(paths(&fake).len(), 39);
-    }
-
-    #[test]
-    fn what_happened_while_it_was_away_is_made_up_for() {
-        let fake = Fake::default();
-        let mut writer = listed(&fake, vec![pod(1, 1)]);
-        assert_eq!(writer.catch_up(), Ok(()));
-        fake.0.borrow_mut().is_away = true;
-        writer.hear(Told::Is(pod(2, 2)));
-        assert!(writer.catch_up().is_err());
-        writer.hear(Told::Gone(Kind::Pod, ("blue".into(), "p1".into()), None));
-        assert!(writer.catch_up().is_err());
-        fake.0.borrow_mut().is_away = false;
-        assert_eq!(writer.catch_up(), Ok(()));
-        assert_eq!(paths(&fake), [Place::new(List::Pods, uid(2)).to_string()]);
-    }
-}
+mod tests;

@@ -32,7 +32,7 @@ pub use media::Encoding;
 pub use monitoring::announce;
 pub use operations::{Call, Operations, Outcome};
 pub(in crate::northbound) use query::pairs;
-pub use server::serve;
+pub use server::{Inside, serve};
 pub use wait::Switches;
 
 use std::future::Future;

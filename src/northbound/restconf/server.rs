@@ -88,7 +88,7 @@ async fn handle(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
 }
 
 async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body> {
-    let (mut parts, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let path = parts.uri.path();
     let schema = app.datastore.snapshot().schema;
     let face = if path.starts_with("/restconf") { Face::Legacy(Store::Config) } else { Face::Rests };
@@ -108,7 +108,12 @@ async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
         datastore: app.datastore.as_user(user.clone(), Some(peer.address), app.audit.clone()),
         ..app.clone()
     };
-    let user = &*user.name;
+    act(app, &user.name, face, parts, body).await
+}
+
+/// What becomes of a request of somebody who is known.
+async fn act(app: &App, user: &str, face: Face, mut parts: Parts, body: Body) -> Response<Body> {
+    let schema = app.datastore.snapshot().schema;
     let refused = |parts: &Parts, problems: Problems| {
         let media = media::of_errors(&parts.headers, face);
         answer::refused(schema, face, media, &problems)
@@ -132,6 +137,27 @@ async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
             .and_then(|()| answer::fixed(&parts.method, "application/json", value.to_string().into_bytes())),
     };
     outcome.unwrap_or_else(|problems| refused(&parts, problems))
+}
+
+/// Requests that another part of the program makes in a user's name: bound, judged and recorded as those that come over the network.
+#[derive(Clone)]
+pub struct Inside {
+    app: App,
+    user: Arc<Identity>,
+}
+
+impl Inside {
+    pub fn new(app: &App, user: Identity) -> Inside {
+        let user = Arc::new(user);
+        let datastore = app.datastore.as_user(user.clone(), None, app.audit.clone());
+        Inside { app: App { datastore, ..app.clone() }, user }
+    }
+
+    /// Below `/rests`.
+    pub async fn answer(&self, request: Request<Body>) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        act(&self.app, &self.user.name, Face::Rests, parts, body).await
+    }
 }
 
 /// Why somebody is not let in.

@@ -6,17 +6,23 @@ mod nodes;
 mod pods;
 mod policies;
 mod services;
+mod subsets;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 pub use endpoints::{Serving, serves, service_of, slice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 pub use namespaces::namespace;
 pub use nodes::{internal_address, node};
 pub use pods::pod;
 pub use policies::policy;
 use serde_json::{Map, Value, json};
 pub use services::service;
+pub use subsets::endpoints;
+
+use crate::entry::uuid;
 
 /// A member that is there only if there is something to say.
 fn put(fields: &mut Map<String, Value>, name: &str, value: Option<impl Into<Value>>) {
@@ -32,10 +38,27 @@ fn put_all(fields: &mut Map<String, Value>, name: &str, values: Vec<Value>) {
 
 /// The uid, as the datastore writes uuids; `None`: it is none.
 fn uid(meta: &ObjectMeta) -> Option<String> {
-    let uid = meta.uid.as_deref()?.to_ascii_lowercase();
-    let groups: Vec<_> = uid.split('-').collect();
-    let fits = groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]);
-    (fits && uid.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())).then_some(uid)
+    uuid(meta.uid.as_deref()?)
+}
+
+/// What are addresses, written in one way, each once, in their order.
+fn addresses(texts: impl Iterator<Item = impl AsRef<str>>) -> Vec<Value> {
+    let mut found: Vec<Value> = Vec::new();
+    let parsed = texts.filter_map(|text| text.as_ref().parse::<IpAddr>().ok());
+    for address in parsed.map(|address| json!(address.to_string())) {
+        if !found.contains(&address) {
+            found.push(address);
+        }
+    }
+    found
+}
+
+/// A port by number or name.
+fn port_text(port: &IntOrString) -> String {
+    match port {
+        IntOrString::Int(number) => number.to_string(),
+        IntOrString::String(name) => name.clone(),
+    }
 }
 
 /// Labels as entries of a list.

@@ -20,12 +20,12 @@ pub fn pod(cluster: &str, pod: &Pod, node: Option<IpAddr>) -> Option<(Place, Val
     let uid = uid(&pod.metadata)?;
     let addresses =
         status.pod_ips.iter().flatten().map(|one| one.ip.as_str()).chain(status.pod_ip.as_deref());
-    let mut addresses = distinct(addresses).into_iter();
+    let mut addresses = super::addresses(addresses).into_iter();
     let mut interface = Map::new();
     interface.insert("uid".into(), json!(uid));
     interface.insert("network-type".into(), json!("VXLAN"));
     put(&mut interface, "ip-address", addresses.next());
-    put_all(&mut interface, "coeus-pod:secondary-ip-address", addresses.map(Value::from).collect());
+    put_all(&mut interface, "coeus-pod:secondary-ip-address", addresses.collect());
     let mut fields = Map::new();
     fields.insert("uid".into(), json!(uid));
     fields.insert(List::Pods.owner().into(), json!(cluster));
@@ -37,17 +37,6 @@ pub fn pod(cluster: &str, pod: &Pod, node: Option<IpAddr>) -> Option<(Place, Val
     put_all(&mut fields, "coeus-policy:label", labels(pod.metadata.labels.as_ref()));
     put_all(&mut fields, "coeus-policy:named-port", named_ports(pod));
     Some((Place::new(List::Pods, uid), Value::Object(fields)))
-}
-
-/// Addresses as they are written in one way, each once, in their order.
-fn distinct<'a>(addresses: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for address in addresses.filter_map(|text| text.parse::<IpAddr>().ok()).map(|one| one.to_string()) {
-        if !found.contains(&address) {
-            found.push(address);
-        }
-    }
-    found
 }
 
 /// Names of ports of its containers. Of two of one name and protocol the first counts.

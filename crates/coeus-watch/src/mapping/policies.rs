@@ -1,10 +1,9 @@
 //! A network policy.
 
 use k8s_openapi::api::networking::v1::{NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort};
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Map, Value, json};
 
-use super::{put, put_all, selector, uid};
+use super::{port_text, put, put_all, selector, uid};
 use crate::{List, Place};
 
 /// A policy's entry; `None`: it has no uid that the datastore could name it by.
@@ -71,11 +70,7 @@ fn port(port: &NetworkPolicyPort) -> Value {
     let mut fields = Map::new();
     // Kubernetes: TCP, if nothing is said.
     fields.insert("protocol".into(), json!(port.protocol.as_deref().unwrap_or("TCP")));
-    let number = port.port.as_ref().map(|port| match port {
-        IntOrString::Int(number) => number.to_string(),
-        IntOrString::String(name) => name.clone(),
-    });
-    put(&mut fields, "port", number);
+    put(&mut fields, "port", port.port.as_ref().map(port_text));
     put(&mut fields, "coeus-policy:end-port", port.end_port);
     json!({"network-policy-port": fields})
 }

@@ -1,12 +1,9 @@
 //! A service: its addresses, its ports, how clients are spread.
 
-use std::net::IpAddr;
-
 use k8s_openapi::api::core::v1::{Service, ServicePort};
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Map, Value, json};
 
-use super::{put, put_all, uid};
+use super::{addresses, port_text, put, put_all, uid};
 use crate::{List, Place};
 
 /// A service's entry. `None`: it is another name for something (`ExternalName`), or has no uid that the datastore could name it by.
@@ -68,25 +65,10 @@ fn port(port: &ServicePort) -> Value {
     let mut fields = Map::new();
     put(&mut fields, "name", port.name.clone());
     fields.insert("port".into(), json!(port.port));
-    let target = port.target_port.as_ref().map(|target| match target {
-        IntOrString::Int(number) => number.to_string(),
-        IntOrString::String(name) => name.clone(),
-    });
-    put(&mut fields, "target-port", target);
+    put(&mut fields, "target-port", port.target_port.as_ref().map(port_text));
     put(&mut fields, "node-port", port.node_port.filter(|number| *number != 0));
     put(&mut fields, "coeus-service:protocol", port.protocol.clone().filter(|protocol| protocol != "TCP"));
     Value::Object(fields)
-}
-
-/// What are addresses, each once, in their order.
-fn addresses<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<Value> {
-    let mut found: Vec<Value> = Vec::new();
-    for address in texts.filter_map(|text| text.parse::<IpAddr>().ok()).map(|one| json!(one.to_string())) {
-        if !found.contains(&address) {
-            found.push(address);
-        }
-    }
-    found
 }
 
 #[cfg(test)]
