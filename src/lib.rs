@@ -53,6 +53,9 @@ pub mod programmer;
 /// Floor 6: logging and metrics.
 pub mod observe;
 
+/// Floor 2: the node agent, which makes the interfaces of containers.
+pub mod node;
+
 /// Floor 7: the whole controller, put together.
 pub mod app;
 pub mod cli;

@@ -116,6 +116,7 @@ fn show(text: impl AsRef<[u8]>) -> Result<(), String> {
 
 fn serve(options: ServeOptions) -> Result<(), String> {
     let password = std::env::var("COEUS_ADMIN_PASSWORD").ok();
+    let kube = Some(options.kube.clone()).filter(|kube| kube.kube);
     let settings = Settings::from(options, password).map_err(|error| error.to_string())?;
     observe::start(&settings.log, settings.log_format)?;
     app::allow_many_files();
@@ -129,6 +130,16 @@ fn serve(options: ServeOptions) -> Result<(), String> {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
         let controller = app::start(&settings).await.map_err(|error| error.to_string())?;
         let plain = controller.restconf_plain.map_or(String::new(), |plain| format!(" and http://{plain}"));
+        let following = match kube {
+            Some(kube) => match app::kube::follow(&controller, kube).await {
+                Ok(following) => Some(following),
+                Err(failure) => {
+                    controller.stop().await;
+                    return Err(failure.to_string());
+                }
+            },
+            None => None,
+        };
         println!(
             "ready: RESTCONF on https://{}{plain}, OpenFlow on {}, OVSDB on {}",
             controller.restconf, controller.openflow, controller.ovsdb
@@ -136,6 +147,9 @@ fn serve(options: ServeOptions) -> Result<(), String> {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+        }
+        if let Some(following) = following {
+            following.stop().await;
         }
         controller.stop().await;
         Ok(())
@@ -156,4 +170,59 @@ fn flows(data_dir: &std::path::Path, switch: Option<&str>) -> Result<(), String>
         }
     }
     show(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde::Deserialize;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn texts(folder: &str) -> Vec<String> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        files.map(|path| std::fs::read_to_string(path).unwrap()).collect()
+    }
+
+    /// The command lines of manifests and units.
+    fn written() -> Vec<Vec<String>> {
+        let mut found = Vec::new();
+        for text in texts("deploy/kubernetes/base") {
+            for document in serde_norway::Deserializer::from_str(&text) {
+                let document = Value::deserialize(document).unwrap();
+                let containers = document.pointer("/spec/template/spec/containers").and_then(Value::as_array);
+                let words = |one: &Value| {
+                    one["args"]
+                        .as_array()
+                        .unwrap()
+                        .iter()
+                        .map(|word| word.as_str().unwrap().to_owned())
+                        .collect()
+                };
+                found.extend(
+                    containers.into_iter().flatten().filter(|one| one.get("command").is_none()).map(words),
+                );
+            }
+        }
+        for text in texts("deploy/systemd") {
+            let lines = text.lines().filter_map(|line| line.strip_prefix("ExecStart=/usr/bin/coeus "));
+            found.extend(lines.map(|line| line.split(' ').map(str::to_owned).collect()));
+        }
+        found
+    }
+
+    #[test]
+    fn what_manifests_and_units_run_can_be_run() {
+        let written = written();
+        assert_eq!(written.len(), 6, "{written:?}");
+        for words in written {
+            if let Err(error) = Cli::try_parse_from(std::iter::once("coeus".to_owned()).chain(words.clone()))
+            {
+                panic!("{words:?}: {error}");
+            }
+        }
+    }
 }

@@ -67,7 +67,8 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
         ],
         &["actor.rs"],
     ),
-    ("cli", &["net"], &[]),
+    ("node", &["ovsdb"], &[]),
+    ("cli", &["net", "node"], &[]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -6,6 +6,7 @@ mod doctor;
 mod failure;
 mod history;
 pub mod kube;
+mod node;
 mod nouns;
 mod output;
 mod plan;
@@ -52,6 +53,8 @@ pub enum Command {
     },
     /// Show what changes in any part of the datastore, as it changes; or keep it true to a Kubernetes cluster
     Watch(watch::Watch),
+    /// Run the agent of a node: it makes the network of containers as the CNI plugin coeus-cni asks
+    Node(node::Node),
     /// List pods and how far their network is
     Pods(nouns::Listing),
     /// List services
@@ -136,7 +139,7 @@ pub enum Command {
 impl Command {
     /// Whether it works until it is stopped, and says in a log what it does.
     pub fn runs_on(&self) -> bool {
-        matches!(self, Command::Watch(asked) if asked.kube.kube)
+        matches!(self, Command::Watch(asked) if asked.kube.kube) || matches!(self, Command::Node(_))
     }
 }
 
@@ -157,6 +160,7 @@ pub fn run(connection: &Connection, command: &Command) -> Result<(), Failure> {
         Command::Delete { path, options } => verbs::write(&client, Write::Delete, path, None, options),
         Command::Watch(asked) if asked.kube.kube => kube::keep(&client, &asked.kube),
         Command::Watch(asked) => watch::watch(&client, asked),
+        Command::Node(asked) => node::serve(client, asked),
         Command::Pods(listing) => nouns::pods(&client, listing),
         Command::Services(listing) => nouns::services(&client, listing),
         Command::Nodes(listing) => nouns::nodes(&client, listing),

@@ -1,0 +1,436 @@
+"""Robot keywords for the CNI plugin and the node agent: a runtime of our own that makes namespaces and calls the plugin."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+from robot.libraries.BuiltIn import BuiltIn
+
+from lab import LabError, Pod, run, wait_until
+
+#: Where Debian has the reference plugins (containernetworking-plugins).
+PLUGINS = "/usr/lib/cni"
+PATIENCE = 120
+
+
+class Runtime:
+    """What a container runtime does with a plugin: environment, standard input, and the result kept for CHECK and DEL."""
+
+    def __init__(self, plugin, config):
+        self.plugin, self.config, self.results = plugin, config, {}
+
+    def start(self, command, container="", netns="", ifname="eth0", args="", more=None, environment=None):
+        known = {"CNI_COMMAND": command, "CNI_CONTAINERID": container, "CNI_NETNS": netns, "CNI_IFNAME": ifname, "CNI_ARGS": args, "CNI_PATH": PLUGINS}
+        variables = {"PATH": os.environ["PATH"], **known, **(environment or {})}
+        config = {**self.config, **(more or {})}
+        if command in ("CHECK", "DEL") and (container, ifname) in self.results:
+            config["prevResult"] = self.results[container, ifname]
+        text = json.dumps(config) if more is None or "raw" not in more else more["raw"]
+        process = subprocess.Popen(
+            [str(self.plugin)], env={name: value for name, value in variables.items() if value is not None},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        process.text = text
+        return process
+
+    def call(self, command, container="", netns="", ifname="eth0", **more):
+        """Returns the exit code and the document on standard output."""
+        process = self.start(command, container, netns, ifname, **more)
+        try:
+            output, errors = process.communicate(process.text, timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise LabError(f"{command} of {container} does not end") from None
+        answer = json.loads(output) if output.strip() else None
+        logger.debug(f"{command} {container} {ifname}: exit {process.returncode}, {output.strip()} {errors.strip()}")
+        if process.returncode == 0 and command == "ADD":
+            self.results[container, ifname] = answer
+        return process.returncode, answer
+
+
+class CniPod(Pod):
+    """A pod whose network the plugin has made."""
+
+    def __init__(self, lab, node, namespace):
+        self.lab, self.node, self.namespace, self.addresses = lab, node, namespace, {}
+
+    def is_told(self, result):
+        self.port, self.mac = result["interfaces"][0]["name"], result["interfaces"][1]["mac"]
+        for ip in result["ips"]:
+            self.addresses.setdefault(6 if ":" in ip["address"] else 4, ip["address"].split("/")[0])
+        self.address = self.addresses.get(4)
+
+
+@library(scope="SUITE", auto_keywords=False)
+class Cni:
+    def __init__(self):
+        self.agents, self.runtimes, self.containers, self.uids = {}, {}, 0, {}
+
+    @property
+    def coeus(self):
+        return BuiltIn().get_library_instance("CoeusLab")
+
+    @property
+    def lab(self):
+        return self.coeus.lab
+
+    # -- the agent of a node
+
+    @keyword
+    def start_agent(self, node, *options):
+        """`options` are words of nsenter(1) beside the network namespace."""
+        node = self.coeus.node(node)
+        log = node.dir / "agent.log"
+        begin = log.stat().st_size if log.exists() else 0
+        with open(log, "ab") as out:
+            process = subprocess.Popen(
+                [
+                    "nsenter", f"--net=/run/netns/{node.namespace}", *options, str(self.lab.binary()), "node", "--server", f"https://{self.lab.address}:8443",
+                    "--insecure", "--socket", str(node.dir / "cni/node.sock"), "--ovsdb", f"unix:{node.dir}/db.sock",
+                    "--state-dir", str(node.dir / "state"),
+                ],
+                stdout=out, stderr=out, stdin=subprocess.DEVNULL, env={**os.environ, "COEUS_PASSWORD": self.lab.password, "RUST_BACKTRACE": "1"},
+            )
+        self.agents[node.index] = process
+
+        def is_ready():
+            if process.poll() is not None:
+                raise LabError(f"the agent ended with {process.returncode}: {log.read_text()[-2000:]}")
+            return "ready:" in log.read_bytes()[begin:].decode()
+
+        wait_until(f"the agent of {node.name} is ready", is_ready)
+
+    @keyword
+    def kill_agent(self, node):
+        process = self.agents.pop(int(node), None)
+        if process is not None:
+            process.send_signal(signal.SIGKILL)
+            process.wait(timeout=10)
+
+    @keyword
+    def stop_agents(self):
+        for index in list(self.agents):
+            self.kill_agent(index)
+            logger.info((self.coeus.node(index).dir / "agent.log").read_text()[-20000:])
+
+    @keyword
+    def agent_says(self, node):
+        return (self.coeus.node(node).dir / "agent.log").read_text()
+
+    # -- networks and calls
+
+    @keyword
+    def network_is(self, node, version="1.1.0", name="pods", **keys):
+        """The configuration that a node's runtime has from now on."""
+        node = self.coeus.node(node)
+        config = {"cniVersion": version, "name": name, "type": "coeus-cni", "socket": str(node.dir / "cni/node.sock")}
+        config.update(keys)
+        known = self.runtimes.get(node.index)
+        self.runtimes[node.index] = Runtime(self.lab.binary().parent / "coeus-cni", config)
+        if known:
+            self.runtimes[node.index].results = known.results
+
+    def runtime(self, node):
+        return self.runtimes[int(node)]
+
+    def sandbox(self):
+        """A container's id and its new namespace."""
+        self.containers += 1
+        name = f"{self.lab.tag}k{self.containers}"
+        self.lab.add_namespace(name)
+        return f"{self.containers:064x}", name
+
+    def args(self, namespace, name, *more):
+        pairs = ["IgnoreUnknown=1"] + ([f"K8S_POD_NAMESPACE={namespace}"] if namespace else []) + [f"K8S_POD_NAME={name}", *more]
+        return ";".join(pairs)
+
+    @keyword
+    def add_by_cni(self, node, name, *more, namespace="", expected=0, config=None):
+        """ADD of a new container; `more` are pairs of CNI_ARGS. Returns the result, or the error that was expected."""
+        container, netns = self.sandbox()
+        pod = CniPod(self.lab, self.coeus.node(node), netns)
+        pod.container = container
+        status, answer = self.runtime(node).call(
+            "ADD", container, f"/run/netns/{netns}", args=self.args(namespace, name, *more), more=config
+        )
+        code = 0 if status == 0 else answer["code"]
+        if code != int(expected):
+            raise AssertionError(f"ADD of {name}: code {code} instead of {expected}: {answer}")
+        if code == 0:
+            pod.is_told(answer)
+            pod.args = self.args(namespace, name, *more)
+            self.coeus.pods[f"{namespace or 'default'}:{name}"] = pod
+        else:
+            self.lab.remove_namespace(netns)
+        return answer
+
+    @keyword
+    def call_by_cni(self, command, pod, expected=0, netns=None, ifname="eth0", config=None):
+        """CHECK, DEL or another ADD of a pod that is there."""
+        known = self.coeus.pods[pod]
+        netns = f"/run/netns/{known.namespace}" if netns is None else netns
+        status, answer = self.runtime(known.node.index).call(command, known.container, netns, ifname, args=known.args, more=config)
+        code = 0 if status == 0 else answer["code"]
+        if code != int(expected):
+            raise AssertionError(f"{command} of {pod}: code {code} instead of {expected}: {answer}")
+        return answer
+
+    @keyword
+    def call_of_node(self, node, command, expected=0, config=None, environment=None):
+        """VERSION, STATUS or anything odd; the environment's variables replace good ones (None: without)."""
+        status, answer = self.runtime(node).call(
+            command, "c0ffee", "/proc/self/ns/net", more=config and dict(config), environment=environment and dict(environment)
+        )
+        code = 0 if status == 0 else answer["code"]
+        if code != int(expected):
+            raise AssertionError(f"{command}: code {code} instead of {expected}: {answer}")
+        return answer
+
+    @keyword
+    def odd_call(self, change, expected, named):
+        """A call that is wrong in one thing: `NAME=value` of the environment, `key: JSON` of the configuration, or `stdin: text`."""
+        if change.startswith("stdin:"):
+            config, environment = {"raw": change[6:].strip()}, None
+        elif re.match(r"[A-Z_]+=", change):
+            name, value = change.split("=", 1)
+            config, environment = None, {name: value}
+        else:
+            key, value = change.split(":", 1)
+            config, environment = {key: json.loads(value)}, None
+        answer = self.call_of_node(1, "ADD", expected, config, environment)
+        if named not in answer["msg"]:
+            raise AssertionError(f"{change}: the message does not name {named}: {answer}")
+
+    @keyword
+    def delete_by_cni(self, pod, **more):
+        self.call_by_cni("DEL", pod, **more)
+        self.lab.remove_namespace(self.coeus.pods.pop(pod).namespace)
+
+    @keyword
+    def collect_by_cni(self, node, *pods, expected=0):
+        """GC that knows of these pods alone."""
+        valid = [{"containerID": self.coeus.pods[pod].container, "ifname": "eth0"} for pod in pods]
+        status, answer = self.runtime(node).call("GC", more={"cni.dev/valid-attachments": valid})
+        code = 0 if status == 0 else answer["code"]
+        if code != int(expected):
+            raise AssertionError(f"GC: code {code} instead of {expected}: {answer}")
+
+    @keyword
+    def folder_of_leases(self):
+        """Where the reference plugin host-local keeps its leases; it goes with the laboratory."""
+        return str(self.lab.dir / "leases")
+
+    # -- what is there
+
+    @keyword
+    def inside_pod(self, pod, *command):
+        return self.coeus.pods[pod].inside(*command)
+
+    @keyword
+    def end_namespace_of(self, pod):
+        self.lab.remove_namespace(self.coeus.pods[pod].namespace)
+
+    @keyword
+    def port_of(self, pod):
+        return self.coeus.pods[pod].port
+
+    @keyword
+    def container_of(self, pod):
+        return self.coeus.pods[pod].container
+
+    @keyword
+    def external_id(self, pod, key):
+        known = self.coeus.pods[pod]
+        return known.node.vsctl("get", "interface", known.port, f"external_ids:{key}").strip().strip('"')
+
+    @keyword
+    def unplug_port_of(self, pod):
+        known = self.coeus.pods[pod]
+        known.node.vsctl("del-port", "br-int", known.port)
+
+    def left(self, node):
+        """What there is of pods on a node: ports, devices, records, entries of the datastore."""
+        node = self.coeus.node(node)
+        ports = node.stale_ports()
+        devices = re.findall(r"^\d+: (veth\w+)", run("ip", "-n", node.namespace, "-o", "link"), re.M)
+        folder = node.dir / "state/attachments"
+        records = [file.name for file in folder.iterdir() if file.suffix == ".json"] if folder.is_dir() else []
+        body = self.lab.request("GET", "/restconf/config/pod:coe")[1] or {}
+        pods = [pod["uid"] for pod in body.get("pod:coe", {}).get("pods", []) if pod.get("host-ip-address") == node.local_ip]
+        return {"ports": ports, "devices": devices, "records": records, "entries": pods}
+
+    @keyword
+    def nothing_should_be_left(self, node, timeout=0):
+        last = {}
+
+        def is_clean():
+            last.update(self.left(node))
+            return not any(last.values())
+
+        try:
+            wait_until("nothing is left", is_clean, float(timeout), 0.2)
+        except LabError:
+            raise AssertionError(f"left on node {node}: {last}") from None
+
+    @keyword
+    def so_many_are_there(self, node, number):
+        found = {kind: len(things) for kind, things in self.left(node).items()}
+        if set(found.values()) != {int(number)}:
+            raise AssertionError(f"{number} pods should be there, and there are {found}")
+
+    # -- many at once, and ends at any moment
+
+    @keyword
+    def add_many_at_once(self, node, number):
+        """Returns the time of the slowest ADD. All must succeed, and no two may share an address, a device or a MAC address."""
+        sandboxes = [self.sandbox() for _ in range(int(number))]
+
+        def add(place):
+            container, netns = sandboxes[place]
+            began = time.monotonic()
+            status, answer = self.runtime(node).call("ADD", container, f"/run/netns/{netns}", args=self.args("", f"many{place}"))
+            return status, answer, time.monotonic() - began
+
+        with concurrent.futures.ThreadPoolExecutor(int(number)) as pool:
+            done = list(pool.map(add, range(int(number))))
+        failed = [answer for status, answer, _ in done if status]
+        if failed:
+            raise AssertionError(f"{len(failed)} of {number} failed; one: {failed[0]}")
+        for what, of in (
+            ("address", lambda answer: answer["ips"][0]["address"]), ("device", lambda answer: answer["interfaces"][0]["name"]),
+            ("MAC address", lambda answer: answer["interfaces"][1]["mac"]),
+        ):
+            if len({of(answer) for _, answer, _ in done}) != int(number):
+                raise AssertionError(f"two share a {what}")
+        for place, (container, netns) in enumerate(sandboxes):
+            pod = CniPod(self.lab, self.coeus.node(node), netns)
+            pod.container, pod.args = container, self.args("", f"many{place}")
+            pod.is_told(done[place][1])
+            self.coeus.pods[f"default:many{place}"] = pod
+        times = sorted(spent for _, _, spent in done)
+        logger.info(f"{number} ADDs at once: median {times[len(times) // 2]:.3f} s, slowest {times[-1]:.3f} s", also_console=True)
+        return times[-1]
+
+    @keyword
+    def delete_many_at_once(self, number):
+        pods = [f"default:many{place}" for place in range(int(number))]
+        with concurrent.futures.ThreadPoolExecutor(len(pods)) as pool:
+            list(pool.map(lambda pod: self.call_by_cni("DEL", pod), pods))
+        for pod in pods:
+            self.lab.remove_namespace(self.coeus.pods.pop(pod).namespace)
+
+    @keyword
+    def end_in_the_middle(self, node, whom, rounds, seed=1):
+        """Ends the agent or the plugin with SIGKILL at random points of ADD; returns in how many rounds something had been made."""
+        draw, begun = random.Random(int(seed)), 0
+        for number in range(int(rounds)):
+            container, netns = self.sandbox()
+            process = self.runtime(node).start("ADD", container, f"/run/netns/{netns}", args=self.args("", f"cut{number}"))
+            process.stdin.write(process.text)
+            process.stdin.close()
+            time.sleep(draw.uniform(0, 0.06))
+            if whom == "agent":
+                self.kill_agent(node)
+            else:
+                process.kill()
+            process.wait(timeout=PATIENCE)
+            process.stdout.close()
+            process.stderr.close()
+            if whom == "agent":
+                begun += any(self.left(node).values())
+                self.start_agent(node)
+            self.lab.namespaces_of_cut = getattr(self.lab, "namespaces_of_cut", []) + [netns]
+        return begun
+
+    @keyword
+    def forget_the_cut(self):
+        for netns in getattr(self.lab, "namespaces_of_cut", []):
+            self.lab.remove_namespace(netns)
+        self.lab.namespaces_of_cut = []
+
+    # -- a kubelet
+
+    @keyword
+    def kubelet_runs(self, namespace, name, node, **labels):
+        """A pod that was given to a node: its sandbox, ADD, and its address in the status, in this order. Again: another sandbox."""
+        api = BuiltIn().get_library_instance("Kube").api
+        spec = {"nodeName": f"node{node}", "containers": [{"name": "c", "ports": [{"name": "web", "containerPort": 8080}]}]}
+        known = self.coeus.pods.get(f"{namespace}:{name}")
+        metadata = {"labels": labels}
+        if known is None:
+            self.uids[namespace, name] = api.put("Pod", name, namespace, metadata=metadata, spec=spec, status={"phase": "Pending"})
+        result = self.add_by_cni(
+            node, name, f"K8S_POD_INFRA_CONTAINER_ID={self.containers + 1:064x}", f"K8S_POD_UID={self.uids[namespace, name]}", namespace=namespace
+        )
+        ips = [{"ip": ip["address"].split("/")[0]} for ip in result["ips"]]
+        status = {"phase": "Running", "podIP": ips[0]["ip"], "podIPs": ips}
+        api.put("Pod", name, namespace, metadata=metadata, spec=spec, status=status)
+        return ips[0]["ip"]
+
+    @keyword
+    def kubelet_ends(self, namespace, name):
+        self.delete_by_cni(f"{namespace}:{name}")
+        BuiltIn().get_library_instance("Kube").api.delete("Pod", name, namespace)
+
+    # -- a runtime of others
+
+    @keyword
+    def start_podman(self, node):
+        """Podman on a node: in a mount namespace of its own, in which the agent starts again, since that is where Podman makes namespaces."""
+        node = self.coeus.node(node)
+        home = self.lab.dir / "podman"
+        (home / "net.d").mkdir(parents=True)
+        places = "/run/netns /var/lib/cni /run/containers /run/runc /etc/cni"
+        script = f"mount --make-rprivate / && for d in {places}; do mkdir -p $d && mount -t tmpfs tmpfs $d; done && mount --make-shared /run/netns && exec sleep infinity"
+        self.holder = subprocess.Popen(["unshare", "--mount", "sh", "-c", script], stdin=subprocess.DEVNULL)
+        wait_until("the mount namespace is made", lambda: "sleep" in (run("ps", "-o", "comm=", "-p", self.holder.pid, check=False)))
+        self.mounts = f"--mount=/proc/{self.holder.pid}/ns/mnt"
+        self.kill_agent(node.index)
+        self.start_agent(node.index, self.mounts)
+        plugins = [str(self.lab.binary().parent), PLUGINS]
+        (home / "containers.conf").write_text(
+            f"""[network]\nnetwork_backend="cni"\ncni_plugin_dirs={json.dumps(plugins)}\nnetwork_config_dir="{home}/net.d"\n"""
+            """[engine]\nevents_logger="file"\ncgroup_manager="cgroupfs"\nruntime="runc"\n"""
+            """[containers]\nlog_driver="k8s-file"\nseccomp_profile="unconfined"\napparmor_profile=""\n"""
+            """default_ulimits=["nofile=4096:4096","nproc=4096:4096"]\n"""
+        )
+        (home / "storage.conf").write_text(f"""[storage]\ndriver="vfs"\ngraphroot="{home}/root"\nrunroot="{home}/run"\n""")
+        (home / "policy.json").write_text(json.dumps({"default": [{"type": "insecureAcceptAnything"}]}))
+        plugin = {"type": "coeus-cni", "socket": str(node.dir / "cni/node.sock"), "capabilities": {"ips": True, "mac": True}}
+        (home / "net.d/10-coeus.conflist").write_text(json.dumps({"cniVersion": "1.0.0", "name": "coeus", "plugins": [plugin]}))
+        binaries = home / "image/bin"
+        binaries.mkdir(parents=True)
+        shutil.copy("/bin/busybox", binaries / "busybox")
+        for name in ("sh", "ip", "ping", "sleep", "nc", "cat"):
+            (binaries / name).symlink_to("busybox")
+        run("tar", "-C", home / "image", "-cf", home / "image.tar", ".")
+        self.podman_node = node
+        self.podman("import", "--signature-policy", home / "policy.json", home / "image.tar", "bb:1")
+
+    @keyword
+    def podman(self, *words, check=True):
+        home, node = self.lab.dir / "podman", self.podman_node
+        environment = {**os.environ, "CONTAINERS_CONF": str(home / "containers.conf"), "CONTAINERS_STORAGE_CONF": str(home / "storage.conf")}
+        return run(
+            "nsenter", f"--net=/run/netns/{node.namespace}", self.mounts, "podman", "--cgroup-manager", "cgroupfs",
+            "--network-config-dir", home / "net.d", *words, timeout=90, env=environment, check=check,
+        )
+
+    @keyword
+    def stop_podman(self):
+        self.podman("rm", "--all", "--force", "--time", "0", check=False)
+        self.kill_agent(self.podman_node.index)
+        self.holder.kill()
+        self.holder.wait(timeout=10)
+        for folder in sorted(pathlib.Path("/sys/fs/cgroup").glob("*/libpod_parent/**/"), reverse=True):
+            folder.rmdir()
+        self.start_agent(self.podman_node.index)

@@ -1,0 +1,107 @@
+//! `coeus node`: the agent of a node, a client of the controller like any other.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::connect::{resource_in, with_query};
+use super::{Client, Failure, print};
+use crate::node::{Controller, Settings, Trouble};
+
+/// `coeus node`.
+#[derive(clap::Args, Debug, Clone)]
+pub struct Node {
+    /// Unix socket for coeus-cni, in a folder to which nobody else may write
+    #[arg(long, env = "COEUS_NODE_SOCKET", value_name = "FILE", default_value = coeus_cni::DEFAULT_SOCKET)]
+    pub socket: PathBuf,
+    /// Database of the node's Open vSwitch
+    #[arg(long, env = "COEUS_NODE_OVSDB", value_name = "unix:FILE", default_value = "unix:/var/run/openvswitch/db.sock", value_parser = unix)]
+    pub ovsdb: PathBuf,
+    /// Bridge for pods, where a network configuration names none (ovsBridge)
+    #[arg(long, value_name = "NAME", default_value = "br-int")]
+    pub bridge: String,
+    /// Address of this node in entries of pods; otherwise other_config:local_ip of Open vSwitch
+    #[arg(long, value_name = "ADDRESS")]
+    pub address: Option<IpAddr>,
+    /// Folder for records of what was made
+    #[arg(long, env = "COEUS_NODE_STATE", value_name = "DIR", default_value = "/var/lib/coeus/node")]
+    pub state_dir: PathBuf,
+}
+
+fn unix(text: &str) -> Result<PathBuf, String> {
+    let path = text.strip_prefix("unix:").unwrap_or(text);
+    if path.starts_with('/') { Ok(path.into()) } else { Err("say unix:/PATH/db.sock".into()) }
+}
+
+impl Controller for Client {
+    fn read(&self, path: &str, query: &[(&str, String)]) -> Result<Value, Trouble> {
+        match self.data(path, query) {
+            Err(Failure::NotFound(_)) => Ok(Value::Null),
+            other => other.map_err(trouble),
+        }
+    }
+
+    fn write(
+        &self,
+        method: &str,
+        path: &str,
+        query: &[(&str, String)],
+        body: Option<&Value>,
+    ) -> Result<Value, Trouble> {
+        let body = body.map(ToString::to_string);
+        let mut headers = vec![("Accept", "application/yang-data+json")];
+        if body.is_some() {
+            headers.push(("Content-Type", "application/yang-data+json"));
+        }
+        let target = with_query(&resource_in("/rests/data", path), query);
+        let answer =
+            self.request(method, &target, &headers, body.as_ref().map(String::as_bytes)).map_err(trouble)?;
+        let what = format!("{method} {path}");
+        match answer.status {
+            200..300 => answer.json(&what).map_err(trouble),
+            409 => Err(Trouble::Conflict(Failure::of_answer(&what, 409, &answer.body).to_string())),
+            status if status >= 500 || status == 408 => {
+                Err(Trouble::Away(Failure::of_answer(&what, status, &answer.body).to_string()))
+            }
+            status => Err(trouble(Failure::of_answer(&what, status, &answer.body))),
+        }
+    }
+}
+
+fn trouble(failure: Failure) -> Trouble {
+    match failure {
+        Failure::NotFound(why) => Trouble::Missing(why),
+        Failure::Refused(why) => Trouble::Refused(why),
+        other => Trouble::Away(other.to_string()),
+    }
+}
+
+/// Serves until the process is stopped.
+///
+/// # Errors
+/// When it cannot start.
+pub fn serve(client: Client, asked: &Node) -> Result<(), Failure> {
+    let settings = Settings {
+        socket: asked.socket.clone(),
+        ovsdb: asked.ovsdb.clone(),
+        bridge: asked.bridge.clone(),
+        address: asked.address,
+        state: asked.state_dir.clone(),
+    };
+    let ready = || drop(print(format!("ready: CNI on {}\n", asked.socket.display())));
+    crate::node::run(settings, Box::new(client), ready)
+        .map_err(|error| Failure::Failed(format!("node: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_database_is_a_unix_socket() {
+        assert_eq!(unix("unix:/run/db.sock").unwrap(), PathBuf::from("/run/db.sock"));
+        assert_eq!(unix("/run/db.sock").unwrap(), PathBuf::from("/run/db.sock"));
+        assert!(unix("tcp:127.0.0.1:6640").unwrap_err().contains("unix:/PATH"));
+    }
+}

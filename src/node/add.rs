@@ -1,0 +1,263 @@
+//! ADD: from a call to a pod that forwards packets, or to nothing at all.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use coeus_cni::{Call, Code, Error, Interface, Ip, Request, Success};
+
+use super::Agent;
+use super::addresses::{Plan, Terms};
+use super::layout::Layout;
+use super::link::{self, Inside};
+use super::namespace::Namespace;
+use super::netlink::Netlink;
+use super::record::{Record, Wrote, host_name, number};
+use super::switch::{Bridge, IFNAME, NETWORK, Port, SwitchError};
+use super::target::Target;
+
+/// For the pod's entry, and again for the switch, unless the configuration says (key `timeout`).
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Takes everything down again, unless it is told that all went well.
+pub(super) struct Undo<'a> {
+    agent: &'a Agent,
+    pub record: Record,
+    is_done: bool,
+}
+
+impl Undo<'_> {
+    pub fn save(&self) -> Result<(), Error> {
+        let failed = |error| Error::new(Code::Io, format!("the record of the attachment: {error}"));
+        self.agent.records.put(&self.record).map_err(failed)
+    }
+}
+
+impl Drop for Undo<'_> {
+    fn drop(&mut self) {
+        if !self.is_done
+            && let Err(error) = self.agent.take_down(&self.record)
+        {
+            tracing::warn!("what ADD of {} had made is not all gone yet: {error}", self.record.container);
+        }
+    }
+}
+
+impl Agent {
+    pub(super) fn add(&self, request: &Request, call: &Call) -> Result<Success, Error> {
+        let begin = Instant::now();
+        let netns = request.netns.as_deref().unwrap_or_default();
+        let namespace = Namespace::open(netns)
+            .map_err(|error| Error::new(Code::Environment, format!("CNI_NETNS={netns}: {error}")))?;
+        self.is_vacant(request, &namespace)?;
+        plugs_by(request)?;
+        let bridge = self.switch.bridge(self.bridge(request)).map_err(|error| away(&error))?;
+        let node = self.settings.address.or(bridge.local_ip).ok_or_else(|| {
+            Error::new(Code::Again, "the node's address is not known")
+                .with("give coeus node --address, or set other_config:local_ip of Open vSwitch")
+        })?;
+        let target = match self.target(request)? {
+            // What it wrote goes with it, so the entry is looked for again.
+            target if self.takes_over(request, &target)? => self.target(request)?,
+            target => target,
+        };
+        let mut undo = Undo { agent: self, record: record(request, &target), is_done: false };
+        undo.save()?;
+        let plan = self.datastore.plan(
+            &target.namespace,
+            target.network.as_deref(),
+            target.entry.host.unwrap_or(node),
+        )?;
+        let layout = self.lay_out((request, call), &target, &plan, node, &mut undo)?;
+        let inside = self.inside(request, &target, &plan, &layout, &bridge)?;
+        let addressed = Instant::now();
+        let outside = plug(&undo.record.host, &namespace, &inside)?;
+        let plugged = Instant::now();
+        let port = port(&undo.record, &inside);
+        self.switch.attach(&bridge, &port).map_err(|error| away(&error))?;
+        let attached = Instant::now();
+        let patience = request.config.timeout.map_or(PATIENCE, Duration::from_secs);
+        self.datastore
+            .programmed(&target.entry, &target.name, patience)
+            .map_err(|error| self.said_by_switch(error, &port))?;
+        undo.is_done = true;
+        let ms = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1e3);
+        tracing::info!(
+            addresses = ms(addressed - begin),
+            devices = ms(plugged - addressed),
+            port = ms(attached - plugged),
+            flows = ms(attached.elapsed()),
+            "{} is programmed after {} ms",
+            target.name,
+            begin.elapsed().as_millis()
+        );
+        let container = Interface {
+            name: inside.name.clone(),
+            mac: inside.mac.clone(),
+            mtu: Some(inside.mtu),
+            sandbox: Some(netns.to_owned()),
+        };
+        let ip = |terms: &Terms| Ip { address: terms.address, gateway: terms.gateway, interface: Some(1) };
+        Ok(Success {
+            interfaces: vec![outside, container],
+            ips: layout.terms.iter().map(ip).collect(),
+            routes: layout.routes,
+            dns: layout.dns,
+        })
+    }
+
+    /// An interface of the name must not be there (CNI specification, ADD); what an ADD that was cut short has left is taken away.
+    fn is_vacant(&self, request: &Request, namespace: &Namespace) -> Result<(), Error> {
+        if has_device(namespace, &request.ifname)? {
+            let message = format!(
+                "CNI_IFNAME={}: CNI_NETNS={} has an interface of that name",
+                request.ifname,
+                namespace.path().display()
+            );
+            return Err(Error::new(Code::Environment, message).with("DEL removes one that ADD has made"));
+        }
+        match self.records.find(&request.container, &request.ifname) {
+            Some(left) => self.take_down(&left),
+            None => Ok(()),
+        }
+    }
+
+    fn inside(
+        &self,
+        request: &Request,
+        target: &Target,
+        plan: &Plan,
+        layout: &Layout,
+        bridge: &Bridge,
+    ) -> Result<Inside, Error> {
+        let known = target.entry.mac.clone().filter(|_| target.is_first());
+        let mac = match (&request.mac, known) {
+            (Some(asked), Some(known)) if *asked != known => {
+                return Err(Error::new(
+                    Code::Config,
+                    format!("MAC address {asked} is asked for, but the datastore has {known}"),
+                ));
+            }
+            (Some(asked), _) => asked.clone(),
+            (None, Some(known)) => known,
+            (None, None) => own_mac(&request.container, &request.ifname),
+        };
+        let addresses: Vec<IpAddr> = layout.terms.iter().map(|terms| terms.address.address).collect();
+        let told = request.config.mtu.or_else(|| plan.pool_of(&addresses)?.mtu);
+        let mtu = match told {
+            Some(mtu) => mtu,
+            None => self.datastore.mtu()?,
+        };
+        Ok(Inside {
+            name: request.ifname.clone(),
+            mac,
+            mtu,
+            addresses: layout.terms.iter().map(|terms| terms.address).collect(),
+            routes: layout.routes.clone(),
+            makes_checksums: bridge.is_userspace,
+        })
+    }
+
+    /// An error of waiting, with what vswitchd says of the port.
+    fn said_by_switch(&self, error: Error, port: &Port) -> Error {
+        let said = self.switch.port(&port.name).ok().flatten().and_then(|port| port.error);
+        match said {
+            Some(said) => Error {
+                message: format!("{}; Open vSwitch says of port {}: {said}", error.message, port.name),
+                ..error
+            },
+            None => error,
+        }
+    }
+}
+
+/// The device of a name in a namespace.
+fn has_device(namespace: &Namespace, name: &str) -> Result<bool, Error> {
+    let look = || link::device(&mut Netlink::open()?, name).map(|device| device.is_some());
+    let found = namespace.run(look).and_then(|found| found);
+    found.map_err(|error| Error::new(Code::Plug, format!("{}: {error}", namespace.path().display())))
+}
+
+fn plugs_by(request: &Request) -> Result<(), Error> {
+    match request.args.value("PORT_TYPE") {
+        Some(kind) if !["ovs", "veth"].iter().any(|known| kind.eq_ignore_ascii_case(known)) => {
+            Err(Error::new(Code::Field, format!("CNI_ARGS: PORT_TYPE={kind} is not supported"))
+                .with("ovs is: a pair of virtual devices whose outer end is a port of Open vSwitch"))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn away(error: &SwitchError) -> Error {
+    let code = if matches!(error, SwitchError::Refused { .. }) { Code::Plug } else { Code::Again };
+    Error::new(code, error.to_string())
+        .with("are ovsdb-server and ovs-vswitchd running, and is --ovsdb right?")
+}
+
+fn record(request: &Request, target: &Target) -> Record {
+    Record {
+        network: request.config.network.clone(),
+        container: request.container.clone(),
+        ifname: request.ifname.clone(),
+        netns: request.netns.clone().unwrap_or_default(),
+        host: host_name(&request.container, &request.ifname),
+        pod: target.entry.uid.clone(),
+        interface: target.interface.clone(),
+        name: target.name.clone(),
+        wrote: Wrote::Nothing,
+        addresses: Vec::new(),
+        is_chosen: false,
+        delegate: None,
+        is_ended: false,
+    }
+}
+
+/// A locally administered address that depends on the attachment alone.
+fn own_mac(container: &str, ifname: &str) -> String {
+    let octets = number(container, ifname).to_be_bytes();
+    let rest: Vec<String> = octets[..5].iter().map(|octet| format!("{octet:02x}")).collect();
+    format!("0a:{}", rest.join(":"))
+}
+
+/// Makes the pair; the outer end as the result shows it.
+fn plug(host: &str, namespace: &Namespace, inside: &Inside) -> Result<Interface, Error> {
+    let failed = |what: &str, error: std::io::Error| Error::new(Code::Plug, format!("{what}: {error}"));
+    let mut kernel = Netlink::open().map_err(|error| failed("netlink", error))?;
+    // Left by an agent that has lost its records: the name says whose it was.
+    link::remove(&mut kernel, host).map_err(|error| failed(host, error))?;
+    link::make_pair(&mut kernel, host, namespace.raw(), inside).map_err(|error| failed(host, error))?;
+    let configured = namespace.run(|| link::configure(inside)).and_then(|done| done);
+    configured
+        .map_err(|error| failed(&format!("{} in {}", inside.name, namespace.path().display()), error))?;
+    let outer = link::device(&mut kernel, host).map_err(|error| failed(host, error))?;
+    let outer =
+        outer.ok_or_else(|| Error::new(Code::Plug, format!("{host} has gone while it was configured")))?;
+    Ok(Interface { name: host.to_owned(), mac: outer.mac, mtu: Some(outer.mtu), sandbox: None })
+}
+
+fn port(record: &Record, inside: &Inside) -> Port {
+    let first = inside.addresses.first().map(|address| address.address.to_string()).unwrap_or_default();
+    let ids = [
+        ("iface-id", record.name.clone()),
+        ("attached-mac", inside.mac.clone()),
+        ("ip-address", first),
+        ("iface-id-ver", record.pod.clone()),
+        ("sandbox", record.container.clone()),
+        ("netns", record.netns.clone()),
+        (NETWORK, record.network.clone()),
+        (IFNAME, record.ifname.clone()),
+    ];
+    let external_ids = ids.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    Port { name: record.host.clone(), external_ids, error: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_mac_addresses_are_local_ones_of_one_host() {
+        let mac = own_mac("c", "eth0");
+        assert_eq!(coeus_cni::unicast_mac(&mac), Some(mac.clone()));
+        assert!(mac.starts_with("0a:") && mac != own_mac("c", "eth1"));
+    }
+}

@@ -1,0 +1,211 @@
+//! The node's Open vSwitch by its database's unix socket: one connection a transaction, so that nothing has to be mended when the
+//! database restarts.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::IpAddr;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::ovsdb::{Atom, Datum, Framer, Incoming, map, named_uuid, reply, set, transact, uuid};
+
+const DATABASE: &str = "Open_vSwitch";
+/// The database answers within milliseconds, unless it compacts.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Which network configuration made a port: the mark by which ports are ours.
+pub const NETWORK: &str = "coeus-network";
+/// The name of the interface in the container.
+pub const IFNAME: &str = "coeus-ifname";
+
+/// Why the switch did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum SwitchError {
+    #[error("{socket}: {error}")]
+    Away { socket: String, error: std::io::Error },
+    #[error("{socket}: {reason}")]
+    Refused { socket: String, reason: String },
+    #[error("Open vSwitch has no bridge {0}")]
+    NoBridge(String),
+}
+
+/// What is known of a bridge before a port is added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bridge {
+    id: String,
+    /// `datapath_type` is `netdev`.
+    pub is_userspace: bool,
+    /// `other_config:local_ip`.
+    pub local_ip: Option<IpAddr>,
+}
+
+/// A port of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Port {
+    pub name: String,
+    pub external_ids: BTreeMap<String, String>,
+    /// Why vswitchd could not open it.
+    pub error: Option<String>,
+}
+
+impl Port {
+    pub fn id(&self, key: &str) -> &str {
+        self.external_ids.get(key).map_or("", String::as_str)
+    }
+}
+
+/// The database of the node.
+#[derive(Debug, Clone)]
+pub struct Switch {
+    pub socket: PathBuf,
+}
+
+impl Switch {
+    /// # Errors
+    /// When the database or the bridge is not there.
+    pub fn bridge(&self, name: &str) -> Result<Bridge, SwitchError> {
+        let found = self.transact(&[
+            json!({"op": "select", "table": "Bridge", "where": [["name", "==", name]], "columns": ["_uuid", "datapath_type"]}),
+            json!({"op": "select", "table": "Open_vSwitch", "where": [], "columns": ["other_config"]}),
+        ])?;
+        let row = |place: usize| found.get(place).and_then(|result| result["rows"].get(0));
+        let Some(bridge) = row(0) else { return Err(SwitchError::NoBridge(name.into())) };
+        let settings = row(1).map(|row| strings(&row["other_config"])).unwrap_or_default();
+        Ok(Bridge {
+            id: bridge["_uuid"][1].as_str().unwrap_or_default().to_owned(),
+            is_userspace: bridge["datapath_type"] == "netdev",
+            local_ip: settings.get("local_ip").and_then(|address| address.parse().ok()),
+        })
+    }
+
+    /// Adds a port with what the controller knows it by, and takes other ports with its `iface-id` away, in one transaction.
+    ///
+    /// # Errors
+    /// When the database is away or refuses.
+    pub fn attach(&self, bridge: &Bridge, port: &Port) -> Result<(), SwitchError> {
+        let stale = self.ports_where(&json!([[
+            "external_ids",
+            "includes",
+            map([("iface-id", port.id("iface-id"))])
+        ]]))?;
+        let stale: Vec<String> = stale.into_iter().map(|port| port.name).collect();
+        let ids = map(port.external_ids.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+        let mut operations = self.removals(&stale)?;
+        operations.extend([
+            json!({"op": "insert", "table": "Interface", "uuid-name": "interface", "row": {"name": port.name, "external_ids": ids}}),
+            json!({"op": "insert", "table": "Port", "uuid-name": "port", "row": {
+                "name": port.name, "interfaces": named_uuid("interface"), "other_config": map([("transient", "true")])}}),
+            json!({"op": "mutate", "table": "Bridge", "where": [["_uuid", "==", uuid(&bridge.id)]],
+                "mutations": [["ports", "insert", set([named_uuid("port")])]]}),
+        ]);
+        let done = self.transact(&operations)?;
+        if done.last().is_some_and(|result| result["count"] == 1) {
+            return Ok(());
+        }
+        Err(SwitchError::NoBridge(bridge.id.clone()))
+    }
+
+    /// Takes a port away, if it is there.
+    ///
+    /// # Errors
+    /// When the database is away or refuses.
+    pub fn detach(&self, name: &str) -> Result<(), SwitchError> {
+        let operations = self.removals(&[name.to_owned()])?;
+        if operations.is_empty() { Ok(()) } else { self.transact(&operations).map(drop) }
+    }
+
+    /// All ports that an agent added.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub fn ports(&self) -> Result<Vec<Port>, SwitchError> {
+        let mut ports = self.ports_where(&json!([]))?;
+        ports.retain(|port| port.external_ids.contains_key(NETWORK));
+        Ok(ports)
+    }
+
+    /// A port by its name.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub fn port(&self, name: &str) -> Result<Option<Port>, SwitchError> {
+        Ok(self.ports_where(&json!([["name", "==", name]]))?.pop())
+    }
+
+    fn ports_where(&self, condition: &Value) -> Result<Vec<Port>, SwitchError> {
+        let found = self.transact(&[json!({"op": "select", "table": "Interface", "where": condition,
+            "columns": ["name", "external_ids", "error"]})])?;
+        let rows = found.first().and_then(|result| result["rows"].as_array()).into_iter().flatten();
+        let port = |row: &Value| Port {
+            name: row["name"].as_str().unwrap_or_default().to_owned(),
+            external_ids: strings(&row["external_ids"]),
+            error: row["error"].as_str().map(str::to_owned),
+        };
+        Ok(rows.map(port).collect())
+    }
+
+    /// The operations that take ports away, from whatever bridge they are on.
+    fn removals(&self, names: &[String]) -> Result<Vec<Value>, SwitchError> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let select = |name: &String| json!({"op": "select", "table": "Port", "where": [["name", "==", name]], "columns": ["_uuid"]});
+        let found = self.transact(&names.iter().map(select).collect::<Vec<_>>())?;
+        let ids = found.iter().filter_map(|result| result["rows"].get(0)?["_uuid"][1].as_str());
+        let remove = |id: &str| {
+            json!({"op": "mutate", "table": "Bridge", "where": [["ports", "includes", set([uuid(id)])]],
+                "mutations": [["ports", "delete", set([uuid(id)])]]})
+        };
+        Ok(ids.map(remove).collect())
+    }
+
+    fn transact(&self, operations: &[Value]) -> Result<Vec<Value>, SwitchError> {
+        let socket = || self.socket.display().to_string();
+        let away = |error: std::io::Error| SwitchError::Away { socket: socket(), error };
+        let result = self.exchange(operations).map_err(away)?;
+        let refused = |reason: String| SwitchError::Refused { socket: socket(), reason };
+        let Value::Array(results) = result else { return Err(refused(result.to_string())) };
+        match results.iter().find(|result| result.get("error").is_some()) {
+            Some(wrong) => Err(refused(wrong.to_string())),
+            None => Ok(results),
+        }
+    }
+
+    /// The result of a transaction, or the error of the whole of it as its text.
+    fn exchange(&self, operations: &[Value]) -> std::io::Result<Value> {
+        let mut stream = UnixStream::connect(&self.socket)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(&transact(1, DATABASE, operations))?;
+        let mut framer = Framer::default();
+        let mut buffer = [0; 16384];
+        loop {
+            let length = stream.read(&mut buffer)?;
+            if length == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            framer.push(&buffer[..length]);
+            while let Some(message) = framer.next_message().map_err(std::io::Error::other)? {
+                match Incoming::parse(&message).map_err(std::io::Error::other)? {
+                    Incoming::Response { error, result, .. } => {
+                        return Ok(if error.is_null() { result } else { error });
+                    }
+                    Incoming::Request { id, params, .. } => stream.write_all(&reply(&id, &params))?,
+                    Incoming::Notification { .. } => {}
+                }
+            }
+        }
+    }
+}
+
+fn strings(value: &Value) -> BTreeMap<String, String> {
+    let text = |atom: &Atom| atom.text().map(str::to_owned);
+    match Datum::parse(value) {
+        Ok(Datum::Map(pairs)) => {
+            pairs.iter().filter_map(|(key, value)| Some((text(key)?, text(value)?))).collect()
+        }
+        _ => BTreeMap::new(),
+    }
+}
