@@ -54,6 +54,22 @@ def wait_until(what, condition, timeout=20.0, pause=0.05):
         time.sleep(pause)
 
 
+def come_to(what, read, is_right, timeout=30.0, pause=0.3):
+    """Reads until what was read is right, and returns it; says what was read last when it never is."""
+    last = None
+
+    def come():
+        nonlocal last
+        last = read()
+        return is_right(last)
+
+    try:
+        wait_until(what, come, timeout, pause)
+    except (LabError, LookupError, TypeError, ValueError) as error:
+        raise AssertionError(f"{error}; read was {last}") from None
+    return last
+
+
 class Node:
     """A node: a namespace, its Open vSwitch, its addresses."""
 
@@ -346,14 +362,14 @@ class Lab:
     # -- the controller
 
     def binary(self):
-        """The program under test: COEUS_BINARY, else the newer of the release and the debug build."""
+        """The program under test, by its absolute path (who enters a mount namespace starts in /): COEUS_BINARY, else the newer of the release and the debug build."""
         named = os.environ.get("COEUS_BINARY")
         target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
         found = [pathlib.Path(named)] if named else [target / kind / "coeus" for kind in ("release", "debug")]
         found = [path for path in found if path.exists()]
         if not found:
             raise LabError("the program is not built: run cargo build first, or name it in COEUS_BINARY")
-        return max(found, key=lambda path: path.stat().st_mtime)
+        return max(found, key=lambda path: path.stat().st_mtime).resolve()
 
     def start_controller(self, *options):
         """Starts `coeus serve` on its default ports inside the controller's namespace and waits until it is ready."""
@@ -361,7 +377,7 @@ class Lab:
         self.controller = subprocess.Popen(
             [
                 str(self.binary()), "serve", "--data-dir", str(self.dir / "data"), "--datapath-type", "netdev",
-                "--restconf", "127.0.0.1:8443", "--restconf-plain", "127.0.0.1:8181", *map(str, options),
+                "--restconf", "0.0.0.0:8443", "--restconf-plain", "127.0.0.1:8181", *map(str, options),
             ],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL,
             env={**os.environ, "COEUS_ADMIN_PASSWORD": self.password, "RUST_BACKTRACE": "1"},
