@@ -19,7 +19,7 @@ use super::policies::Policies;
 use super::pools::Network;
 use super::prefixes::Prefixes;
 use super::rows::{
-    Beyond, Bridge, ElanInstance, HandMade, K8sNode, Lease, Pod, Port, PortId, Row, VpnInstance,
+    Beyond, Bridge, ElanInstance, HandMade, K8sNode, Lease, Pod, PodInterface, Port, PortId, Row, VpnInstance,
 };
 use super::services::Services;
 use super::source_nat::SourceNat;
@@ -45,8 +45,8 @@ pub struct Model {
     pub(super) nodes_by_address: BTreeMap<IpAddr, BTreeSet<Text>>,
     pub(super) ports_by_iface: Map<Text, Members<PortId>>,
     pub(super) ports_by_number: Map<(Text, OfPort), Members<Text>>,
-    /// Interfaces written by hand, by the parent that they name.
-    pub(super) hand_made_on: BTreeMap<Text, BTreeSet<Text>>,
+    /// Interfaces that name the port that carries them, by what they call it.
+    pub(super) carried_by: BTreeMap<Text, BTreeSet<InterfaceId>>,
     /// Interfaces written by hand, by the prefixes that they ask to be routed to them.
     pub(super) routes: BTreeMap<IpNetwork, BTreeSet<InterfaceId>>,
     /// Prefixes that interfaces written by hand (by name) route by a next hop, by its VPN and address.
@@ -144,9 +144,19 @@ impl Model {
         match row {
             Row::Pod(uid, row) => {
                 let before = exchange(&mut self.pods, &uid, row);
-                for pod in [before.as_ref(), self.pods.get(&uid)].into_iter().flatten() {
-                    let id = |uid: &Text| InterfaceId { pod: pod.uid.clone(), uid: uid.clone() };
-                    work.dirty.extend(pod.interfaces.iter().map(|interface| id(&interface.uid)));
+                let id = |row: &PodInterface| InterfaceId { pod: uid.clone(), uid: row.uid.clone() };
+                let trunk = |row: &PodInterface| Some(row.trunk.as_ref()?.trunk.clone());
+                for row in before.iter().flat_map(|pod| &pod.interfaces) {
+                    if let Some(trunk) = trunk(row) {
+                        remove_from(&mut self.carried_by, &trunk, &id(row));
+                    }
+                    work.dirty.insert(id(row));
+                }
+                for row in self.pods.get(&uid).iter().flat_map(|pod| &pod.interfaces) {
+                    if let Some(trunk) = trunk(row) {
+                        self.carried_by.entry(trunk).or_default().insert(id(row));
+                    }
+                    work.dirty.insert(id(row));
                 }
                 work.touched.pods.insert(uid);
             }
@@ -186,13 +196,13 @@ impl Model {
     fn put_hand_made(&mut self, name: &Text, row: Option<HandMade>, work: &mut Work) {
         let parent = |row: Option<&HandMade>| row.and_then(|row| row.parent.clone());
         let before = replace(&mut self.hand_made, name, row);
+        let id = InterfaceId::hand_made(name);
         if let Some(parent) = parent(before.as_ref()) {
-            remove_from(&mut self.hand_made_on, &parent, name);
+            remove_from(&mut self.carried_by, &parent, &id);
         }
         if let Some(parent) = parent(self.hand_made.get(name)) {
-            self.hand_made_on.entry(parent).or_default().insert(name.clone());
+            self.carried_by.entry(parent).or_default().insert(id.clone());
         }
-        let id = InterfaceId::hand_made(name);
         let after = self.hand_made.get(name).cloned();
         self.index_routes(&id, before.as_ref(), after.as_ref(), work);
         work.dirty.insert(id);
@@ -248,8 +258,7 @@ impl Model {
             }
             work.touched.port_numbers.insert(number);
         }
-        let carried = self.hand_made_on.get(&id.name).into_iter().flatten();
-        work.dirty.extend(carried.map(InterfaceId::hand_made));
+        self.mark_carried(&id.name, work);
         let iface = |port: Option<&Port>| port.and_then(|port| port.iface_id.clone());
         let tunnel = |port: Option<&Port>| port.is_some_and(|port| port.beyond.is_some());
         let (was, is) = (iface(before.as_ref()), iface(after));
@@ -271,8 +280,14 @@ impl Model {
         }
     }
 
+    /// Whoever a port's `iface-id` names: the interface of that name, and those that share the port.
     fn mark_name(&self, name: &Text, work: &mut Work) {
         work.dirty.extend(self.claims.owner(&Claim::Name(name.clone())).cloned());
+        self.mark_carried(name, work);
+    }
+
+    fn mark_carried(&self, port: &Text, work: &mut Work) {
+        work.dirty.extend(self.carried_by.get(port).into_iter().flatten().cloned());
     }
 
     fn mark_network(&self, id: &Text, work: &mut Work) {
@@ -322,8 +337,7 @@ impl Model {
                     if let Some(name) = &port.iface_id {
                         self.mark_name(name, work);
                     }
-                    let carried = self.hand_made_on.get(&port.id.name).into_iter().flatten();
-                    work.dirty.extend(carried.map(InterfaceId::hand_made));
+                    self.mark_carried(&port.id.name, work);
                 }
             }
             work.dirty.extend(self.interfaces_on.get(&dpid).into_iter().flatten().cloned());

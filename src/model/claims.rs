@@ -25,8 +25,10 @@ pub enum Claim {
     Route(Text, IpNetwork),
     /// A MAC address within an ELAN.
     Mac(Text, MacAddr),
-    /// An OpenFlow port of a switch.
-    Port(Dpid, u32),
+    /// An OpenFlow port of a switch: all its frames, or with a tag the sub-port of that VLAN.
+    Port(Dpid, u32, Option<u16>),
+    /// A VLAN of a trunk, by the trunk's name.
+    Tag(Text, u16),
 }
 
 impl Claim {

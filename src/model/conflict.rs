@@ -307,7 +307,11 @@ impl Conflict {
             Claim::Address(vpn, address) => format!("address {address} is in use in namespace {vpn}"),
             Claim::Route(vpn, prefix) => format!("prefix {prefix} is in use in VPN {vpn}"),
             Claim::Mac(elan, mac) => format!("port-mac-address {mac} is in use in ELAN {elan}"),
-            Claim::Port(switch, port) => format!("port {port} of switch {switch} is in use"),
+            Claim::Port(switch, port, None) => format!("port {port} of switch {switch} is in use"),
+            Claim::Port(switch, port, Some(vlan)) => {
+                format!("VLAN {vlan} on port {port} of switch {switch} is in use")
+            }
+            Claim::Tag(trunk, vlan) => format!("vlan-id {vlan} of trunk {trunk} is in use"),
         };
         let (this, other) = match claimer {
             Claimer::Pod(_) => ("this pod", "the other pod"),

@@ -113,6 +113,8 @@ pub struct Attachment {
     pub dpid: Dpid,
     pub port: Text,
     pub ofport: OfPort,
+    /// The tag of its frames on the port, which it shares with others then; `None`: they have none.
+    pub vlan: Option<u16>,
     pub mac: MacAddr,
 }
 

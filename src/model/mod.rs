@@ -63,7 +63,7 @@ pub use read::{NODE_PORT_MARK, PHYSICAL_NETWORK, Reader, UNDERLAY_MTU};
 pub use routes::Route;
 pub use rows::{
     Beyond, Bridge, ElanInstance, HandMade, K8sNode, LINK_LOCAL_GATEWAY, Lease, NetworkType, Pod,
-    PodInterface, Port, PortId, Row, VpnInstance, WantedAddress, WantedRoute,
+    PodInterface, Port, PortId, Row, SubPort, VpnInstance, WantedAddress, WantedRoute,
 };
 pub use services::{
     EndpointPort, SERVICE_ANSWERS, SERVICE_REQUESTS, ServedPort, Service, ServiceEndpoints, ServiceFault,

@@ -41,6 +41,10 @@ pub struct PodNames {
     pub network_id: SchemaId,
     pub network_type: SchemaId,
     pub segmentation_id: SchemaId,
+    pub trunk: SchemaId,
+    pub trunk_parent: SchemaId,
+    pub trunk_vlan: SchemaId,
+    pub trunk_mac: SchemaId,
 }
 
 /// `/k8s-node:k8s-nodes-info/k8s-nodes`.
@@ -112,6 +116,10 @@ impl Names {
                 network_id: pod("/interface/network-id"),
                 network_type: pod("/interface/network-type"),
                 segmentation_id: pod("/interface/segmentation-id"),
+                trunk: pod("/interface/coeus-pod:trunk"),
+                trunk_parent: pod("/interface/coeus-pod:trunk/parent-interface"),
+                trunk_vlan: pod("/interface/coeus-pod:trunk/vlan-id"),
+                trunk_mac: pod("/interface/coeus-pod:trunk/mac-address"),
             },
             node: NodeNames {
                 k8s_nodes_info: id("/k8s-node:k8s-nodes-info"),

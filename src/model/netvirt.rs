@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use ipnetwork::IpNetwork;
 
 use super::names::identity;
-use super::read::{entries, key_text, text_key, unicast};
+use super::read::{entries, key_text, tag, text_key, unicast};
 use super::rows::{ElanInstance, HandMade, NetworkType, VpnInstance, WantedAddress, WantedRoute, routable};
 use super::underlay::Segment;
 use crate::datastore::Snapshot;
@@ -18,6 +18,8 @@ const PRIMARY_ADJACENCY: i32 = 0;
 const EXTRA_ROUTE: i32 = 2;
 /// `associated-subnet-type`. Source: l3vpn.
 const V6_INTERNET_VPN: i32 = 2;
+/// `l2vlan-mode`: trunk-member. Source: odl-interface.
+const TRUNK_MEMBER: i32 = 4;
 /// `vrfRTType`. Source: l3vpn.
 const EXPORT: i32 = 0;
 const IMPORT: i32 = 1;
@@ -32,6 +34,8 @@ pub struct NetvirtNames {
     interface_type: SchemaId,
     enabled: SchemaId,
     parent_interface: SchemaId,
+    l2vlan_mode: SchemaId,
+    vlan_id: SchemaId,
     l2vlan: Option<IdentityId>,
     pub elan_interfaces: SchemaId,
     pub elan_interface: SchemaId,
@@ -95,6 +99,8 @@ impl NetvirtNames {
             interface_type: interface("/type"),
             enabled: interface("/enabled"),
             parent_interface: interface("/odl-interface:parent-interface"),
+            l2vlan_mode: interface("/odl-interface:l2vlan-mode"),
+            vlan_id: interface("/odl-interface:vlan-id"),
             l2vlan: identity(schema, "iana-if-type", "l2vlan"),
             elan_interfaces: id("/elan:elan-interfaces"),
             elan_interface: elan(""),
@@ -151,6 +157,9 @@ impl NetvirtNames {
             exists: ietf.is_some(),
             is_disabled: ietf.as_ref().and_then(|ietf| ietf.leaf(self.enabled)) == Some(&Value::Bool(false)),
             parent: text(ietf.as_ref(), self.parent_interface),
+            is_member: ietf.as_ref().and_then(|ietf| ietf.leaf(self.l2vlan_mode))
+                == Some(&Value::Enum(TRUNK_MEMBER)),
+            vlan: ietf.as_ref().and_then(|ietf| tag(ietf.leaf(self.vlan_id)?)),
             elan: text(elan.as_ref(), self.elan_instance_name),
             ..HandMade::default()
         };

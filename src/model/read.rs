@@ -11,7 +11,7 @@ use super::next_hops::next_hop_key;
 use super::policies::{AclNames, PolicyObject, RulePaths, rule_paths};
 use super::pools::{Network, network};
 use super::rows::{
-    Beyond, Bridge, K8sNode, Lease, NetworkType, Pod, PodInterface, Port, PortId, Row, usable_v4,
+    Beyond, Bridge, K8sNode, Lease, NetworkType, Pod, PodInterface, Port, PortId, Row, SubPort, usable_v4,
 };
 use super::services::ServiceSubject;
 use crate::datastore::{Change, Snapshot, Store};
@@ -512,6 +512,13 @@ fn pod(names: &Names, uid: &Text, fields: &Fields) -> Pod {
             .leaf(names.segmentation_id)
             .and_then(Value::as_uint)
             .and_then(|id| u32::try_from(id).ok()),
+        trunk: fields.container(names.trunk).and_then(|trunk| {
+            Some(SubPort {
+                trunk: trunk.shared_text(names.trunk_parent)?.clone(),
+                vlan: trunk.leaf(names.trunk_vlan).and_then(tag)?,
+                mac: trunk.text(names.trunk_mac).and_then(unicast),
+            })
+        }),
     });
     let mut interfaces: Vec<_> = interfaces.collect();
     interfaces.shrink_to_fit();
@@ -527,6 +534,11 @@ fn pod(names: &Names, uid: &Text, fields: &Fields) -> Pod {
         labels,
         ports,
     }
+}
+
+/// A VLAN id that frames may have (IEEE 802.1Q).
+pub(super) fn tag(value: &Value) -> Option<u16> {
+    value.as_uint().and_then(|id| u16::try_from(id).ok()).filter(|id| (1..=4094).contains(id))
 }
 
 /// All addresses of a pod interface, each once.

@@ -135,7 +135,7 @@ impl Model {
                 self.touch_leaks(vpn, IpNetwork::from(*address), work);
             }
             Claim::Route(vpn, prefix) => self.touch_leaks(vpn, *prefix, work),
-            Claim::Name(_) | Claim::Mac(..) | Claim::Port(..) => {}
+            Claim::Name(_) | Claim::Mac(..) | Claim::Port(..) | Claim::Tag(..) => {}
         }
     }
 
@@ -221,15 +221,19 @@ impl Model {
             return;
         }
         let located = self.locate(interface, name, wanted);
-        let mac = wanted.mac.or_else(|| located.and_then(|(_, port)| port.attached_mac));
+        // The MAC address of a trunk is that of the machine behind it.
+        let attached = located.filter(|_| wanted.vlan.is_none()).and_then(|(_, port)| port.attached_mac);
+        let mac = wanted.mac.or(attached);
         // A configured address is claimed before its port appears, so that a second pod with it is refused.
         if let Some(mac) = mac {
             claims.push((Claim::Mac(elan.clone(), mac), Strength::Own));
         }
+        claims.extend(wanted.tag().map(|claim| (claim, Strength::Own)));
         let Some((dpid, port)) = located else {
-            interface.pending.push(match &wanted.port {
-                Some(port) => Reason::NoParent { port: port.clone(), name: name.clone() },
-                None => Reason::NoPort { name: name.clone() },
+            interface.pending.push(match (&wanted.port, wanted.vlan) {
+                (Some(trunk), Some(_)) => Reason::NoTrunkPort { trunk: trunk.clone() },
+                (Some(port), None) => Reason::NoParent { port: port.clone(), name: name.clone() },
+                (None, _) => Reason::NoPort { name: name.clone() },
             });
             return;
         };
@@ -237,9 +241,10 @@ impl Model {
             interface.pending.push(Reason::NoMac);
             return;
         };
-        claims.push((Claim::Port(dpid, port.ofport.0), Strength::Own));
+        let vlan = wanted.vlan;
+        claims.push((Claim::Port(dpid, port.ofport.0, vlan), Strength::Own));
         interface.attachment =
-            Some(Attachment { dpid, port: port.id.name.clone(), ofport: port.ofport, mac });
+            Some(Attachment { dpid, port: port.id.name.clone(), ofport: port.ofport, vlan, mac });
         interface.mac_text = port.mac_text.clone().filter(|_| port.attached_mac == Some(mac));
         if let Some(switch) = self.switches.get(&dpid) {
             if switch.local_ip.is_none() {
@@ -252,8 +257,9 @@ impl Model {
     }
 
     /// The port that carries this interface: of several with its name, the one on the pod's own node, else of the lowest dpid;
-    /// the parent that is named, where there is none with its name.
+    /// the parent that is named, where there is none with its name. Of a sub-port the trunk's name takes the place of its own.
     fn locate(&self, interface: &mut Interface, name: &Text, wanted: &Wanted) -> Option<(Dpid, &Port)> {
+        let name = wanted.port.as_ref().filter(|_| wanted.vlan.is_some()).unwrap_or(name);
         let named = self.ports_by_iface.get(name).into_iter().flat_map(|ports| ports.iter().cloned());
         let mut candidates: SmallVec<[PortId; 2]> = named.collect();
         if candidates.is_empty()
@@ -333,9 +339,15 @@ impl Model {
             match claim {
                 // A prefix is nobody's own.
                 Claim::Name(_) | Claim::Route(..) => {}
-                Claim::Port(switch, ofport) => {
+                Claim::Port(switch, ofport, vlan) => {
+                    let (switch, ofport, vlan) = (*switch, *ofport, *vlan);
                     interface.attachment = None;
-                    interface.pending.push(Reason::PortTaken { switch: *switch, ofport: *ofport, owner });
+                    interface.pending.push(Reason::PortTaken { switch, ofport, vlan, owner });
+                }
+                Claim::Tag(trunk, vlan) => {
+                    interface.attachment = None;
+                    let (trunk, vlan) = (trunk.clone(), *vlan);
+                    interface.pending.push(Reason::TagTaken { trunk, vlan, owner });
                 }
                 Claim::Mac(elan, mac) => {
                     interface.attachment = None;

@@ -47,6 +47,18 @@ pub struct PodInterface {
     pub network_id: Option<Text>,
     pub network_type: NetworkType,
     pub segmentation_id: Option<u32>,
+    /// `coeus-pod:trunk`.
+    pub trunk: Option<SubPort>,
+}
+
+/// Which frames of a port that several interfaces share are one's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubPort {
+    /// The port: its `external_ids:iface-id`, or its name.
+    pub trunk: Text,
+    /// The tag of its frames there (IEEE 802.1Q), 1 to 4094.
+    pub vlan: u16,
+    pub mac: Option<MacAddr>,
 }
 
 /// `network-type` of a pod interface: what carries its frames to other switches.
@@ -133,6 +145,10 @@ pub struct HandMade {
     pub is_disabled: bool,
     /// `parent-interface`: the name of the port that carries it.
     pub parent: Option<Text>,
+    /// `l2vlan-mode` is trunk-member: frames with `vlan-id` on the parent's port are its own, and no others.
+    pub is_member: bool,
+    /// `vlan-id`, where it is one that frames may have.
+    pub vlan: Option<u16>,
     pub elan: Option<Text>,
     /// `vpn-instance-names`, or the older leaf `vpn-instance-name`.
     pub vpns: Vec<Text>,

@@ -8,6 +8,11 @@ use super::rows::NetworkType;
 use crate::net::{Dpid, MacAddr, Transport};
 use crate::schema::Text;
 
+/// The part of a port that is meant.
+fn tagged(vlan: Option<u16>) -> String {
+    vlan.map_or_else(String::new, |vlan| format!(", VLAN {vlan},"))
+}
+
 /// One thing an interface waits for, or that should be known about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
@@ -27,6 +32,14 @@ pub enum Reason {
     NoPort { name: Text },
     #[error("no port of any switch is called {port} (parent-interface) or has external_ids:iface-id={name}")]
     NoParent { port: Text, name: Text },
+    #[error(
+        "no port of any switch has external_ids:iface-id={trunk} or is called so, and it is to be a sub-port there"
+    )]
+    NoTrunkPort { trunk: Text },
+    #[error("it is a trunk-member without parent-interface, or without a vlan-id from 1 to 4094")]
+    NoTrunk,
+    #[error("VLAN {vlan} of trunk {trunk} is that of {owner}")]
+    TagTaken { trunk: Text, vlan: u16, owner: Text },
     #[error("there is no elan-interface of this name, so it is in no network")]
     NoElanInterface,
     #[error("there is no ietf interface of this name, only its service configuration")]
@@ -35,9 +48,11 @@ pub enum Reason {
     Disabled,
     #[error("the interface is in more than one vpn-instance; the first by name is used")]
     SeveralVpns,
-    #[error("OpenFlow port {ofport} of switch {switch} is also that of port {owner}")]
-    PortTaken { switch: Dpid, ofport: u32, owner: Text },
-    #[error("no MAC address: the pod has no port-mac-address and its port no external_ids:attached-mac")]
+    #[error("OpenFlow port {ofport} of switch {switch}{} is also that of port {owner}", tagged(*vlan))]
+    PortTaken { switch: Dpid, ofport: u32, vlan: Option<u16>, owner: Text },
+    #[error(
+        "no MAC address: the pod has no port-mac-address and its port no external_ids:attached-mac; a sub-port has none but trunk/mac-address"
+    )]
     NoMac,
     #[error("port-mac-address {0:?} is not a unicast MAC address")]
     BadMac(Text),

@@ -29,6 +29,8 @@ pub(super) struct Wanted {
     pub segment: Segment,
     /// The port that carries it, where it is not the one with its name as `iface-id`.
     pub port: Option<Text>,
+    /// The tag of its frames on that port, which others share.
+    pub vlan: Option<u16>,
     /// What it waits for besides.
     pub pending: Vec<Reason>,
 }
@@ -45,13 +47,14 @@ impl Wanted {
             vpn: pod.namespace.clone(),
             internet: None,
             host: pod.host,
-            mac: pod.mac.filter(|_| primary),
+            mac: row.trunk.as_ref().and_then(|trunk| trunk.mac).or(pod.mac.filter(|_| primary)),
             bad_mac: pod.bad_mac.clone().filter(|_| primary),
             addresses: row.addresses.iter().map(address).collect(),
             routes: Vec::new(),
             network_id: row.network_id.clone(),
             segment: Segment::of(row),
-            port: None,
+            port: row.trunk.as_ref().map(|trunk| trunk.trunk.clone()),
+            vlan: row.trunk.as_ref().map(|trunk| trunk.vlan),
             pending: Vec::new(),
         }
     }
@@ -67,6 +70,9 @@ impl Wanted {
         }
         if row.is_disabled {
             pending.push(Reason::Disabled);
+        }
+        if row.is_member && (row.parent.is_none() || row.vlan.is_none()) {
+            pending.push(Reason::NoTrunk);
         }
         let several =
             (row.vpns.len() > 1 || row.internet.len() > 1).then_some(Reason::SeveralVpns).into_iter();
@@ -84,6 +90,7 @@ impl Wanted {
             network_id: None,
             segment: Segment::default(),
             port: row.parent.clone(),
+            vlan: row.vlan.filter(|_| row.is_member),
             pending: several.chain(bad).collect(),
         }
     }
@@ -105,10 +112,16 @@ impl Wanted {
             let routes = self.routes.iter();
             claims.extend(routes.map(|route| (Claim::destination(vpn, route.prefix), Strength::Route)));
         }
+        claims.extend(self.tag().map(own));
         if let (Some(elan), Some(mac)) = (&self.elan, self.mac) {
             claims.push(own(Claim::Mac(elan.clone(), mac)));
         }
         claims
+    }
+
+    /// The tag that it claims on its trunk, as that is called.
+    pub fn tag(&self) -> Option<Claim> {
+        Some(Claim::Tag(self.port.clone()?, self.vlan?))
     }
 }
 

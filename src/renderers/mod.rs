@@ -64,7 +64,7 @@ pub use ids::{POOLS, PoolRange};
 pub use key::Key;
 pub use plan::{Plan, Planned, SwitchPlan};
 pub use rendered::Rendered;
-pub use trace::{Protocol, Start, TraceError, TraceQuery};
+pub use trace::{Exit, Protocol, Start, TraceError, TraceQuery};
 
 use crate::model::{Model, Touched};
 use crate::schema::Schema;

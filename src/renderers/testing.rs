@@ -217,6 +217,7 @@ pub fn pod(name: &str, namespace: &str, node: u64, address: Option<&str>) -> Row
         network_id: None,
         network_type: NetworkType::Vxlan,
         segmentation_id: None,
+        trunk: None,
     };
     let pod = Pod {
         uid: name.into(),

@@ -8,7 +8,7 @@ use openflow_rs::Field;
 
 use super::Engine;
 use super::rendered::Item;
-use crate::model::{Claim, Interface, Model};
+use crate::model::{Attachment, Claim, Interface, Model};
 use crate::net::{Dpid, MacAddr, OfPort};
 use crate::pipeline::evaluate::Packet;
 use crate::pipeline::{Flow, Group};
@@ -44,6 +44,27 @@ pub struct TraceQuery {
     pub by_v6: bool,
 }
 
+/// Where frames of one kind leave a switch, and come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    pub dpid: Dpid,
+    pub port: OfPort,
+    /// Their tag there, if they have one.
+    pub vlan: Option<u16>,
+}
+
+impl Exit {
+    /// Of a packet as it is on the port.
+    pub fn of(dpid: Dpid, port: OfPort, packet: &Packet) -> Exit {
+        let vlan = packet.is_tagged().then(|| packet.get(Field::VlanVid) as u16 & 0xfff);
+        Exit { dpid, port, vlan }
+    }
+
+    fn behind(attachment: &Attachment) -> Exit {
+        Exit { dpid: attachment.dpid, port: attachment.ofport, vlan: attachment.vlan }
+    }
+}
+
 /// A packet as it enters the first switch.
 #[derive(Clone, Debug)]
 pub struct Start {
@@ -52,7 +73,7 @@ pub struct Start {
     /// The interface that sends it.
     pub from: Text,
     /// The interface that should get it, and where that is.
-    pub to: Option<(Text, Dpid, OfPort)>,
+    pub to: Option<(Text, Exit)>,
     /// Who answers for the target, or which way the packet is sent.
     pub notes: Vec<String>,
 }
@@ -94,6 +115,9 @@ impl Engine {
             to: None,
             notes: Vec::new(),
         };
+        if let Some(id) = attachment.vlan {
+            start.packet = start.packet.tagged(id);
+        }
         if query.protocol == Protocol::Dhcp {
             let broadcast = IpAddr::from([255; 4]);
             ip(&mut start.packet, IpAddr::from([0; 4]), broadcast);
@@ -111,7 +135,7 @@ impl Engine {
         };
         let (from, to) = addresses(source, &target, query)?;
         if let Some((to, _, attachment)) = target.interface.and_then(Interface::plugged) {
-            start.to = Some((to.name.clone(), attachment.dpid, attachment.ofport));
+            start.to = Some((to.name.clone(), Exit::behind(attachment)));
         }
         let gateway = model.vpn_of(identity).and_then(|vpn| vpn.gateway_mac());
         start.fill(query, from, to)?;
@@ -159,9 +183,9 @@ impl Engine {
         ends.into_iter().flatten().any(|(_, tunnel)| tunnel.ofport == port)
     }
 
-    /// The interface plugged in at a port of a switch.
-    pub fn interface_at(&self, switch: Dpid, port: OfPort) -> Option<Text> {
-        let id = self.model().owner(&Claim::Port(switch, port.0))?;
+    /// The interface whose frames leave there.
+    pub fn interface_at(&self, exit: Exit) -> Option<Text> {
+        let id = self.model().owner(&Claim::Port(exit.dpid, exit.port.0, exit.vlan))?;
         Some(self.model().interface(id)?.identity.as_ref()?.name.clone())
     }
 }

@@ -13,7 +13,7 @@ use crate::net::{Dpid, OfPort};
 use crate::northbound::restconf::{Problem, Problems};
 use crate::pipeline::evaluate::{Cause, Outcome, Packet, Tables, evaluate};
 use crate::pipeline::row;
-use crate::renderers::{Engine, Protocol, Start, TraceQuery};
+use crate::renderers::{Engine, Exit, Protocol, Start, TraceQuery};
 
 /// Packets that one request may ask about.
 const CELLS: usize = 20_000;
@@ -136,8 +136,8 @@ impl Survey<'_> {
             for outcome in outcomes {
                 match outcome {
                     Outcome::Output { port, packet } => {
-                        let wanted = start.to.as_ref().map(|(_, dpid, port)| (*dpid, port.0));
-                        ends.arrives |= wanted == Some((dpid, port));
+                        let wanted = start.to.as_ref().map(|(_, exit)| *exit);
+                        ends.arrives |= wanted == Some(Exit::of(dpid, OfPort(port), &packet));
                         if let Next::Switch(to, port) = self.behind(dpid, port, &packet).await? {
                             coming.push_back((*to, arriving(&packet, address, *port)));
                         }

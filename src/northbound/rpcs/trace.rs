@@ -14,7 +14,7 @@ use crate::net::{Dpid, OfPort};
 use crate::northbound::restconf::{Problem, Problems};
 use crate::pipeline::evaluate::{Cause, Outcome, Packet, Tables, Walk, What, evaluate};
 use crate::pipeline::{Flow, row};
-use crate::renderers::{Engine, Protocol, Start, TraceError, TraceQuery};
+use crate::renderers::{Engine, Exit, Protocol, Start, TraceError, TraceQuery};
 use crate::schema::{DataPath, Key, Value as YangValue};
 
 /// Switches that one trace walks through: a flood in a large network reaches more.
@@ -93,7 +93,7 @@ pub(super) async fn on_engine<T: Send + 'static>(
 
 /// Where a copy ended.
 enum End {
-    Port(Dpid, u32),
+    Port(Exit),
     Controller(Dpid),
     Dropped(Dpid, u8, Cause),
     /// In a tunnel, with nobody at its end.
@@ -166,7 +166,9 @@ impl Trace<'_> {
                     going.push((*to, arriving(packet, ends.address, *port)));
                 }
                 (Outcome::Output { .. }, Next::Nobody(address)) => self.ends.push(End::Lost(dpid, *address)),
-                (Outcome::Output { port, .. }, Next::No) => self.ends.push(End::Port(dpid, *port)),
+                (Outcome::Output { port, packet }, Next::No) => {
+                    self.ends.push(End::Port(Exit::of(dpid, OfPort(*port), packet)));
+                }
                 (Outcome::Punt { .. }, _) => self.ends.push(End::Controller(dpid)),
                 (Outcome::Drop { table, cause }, _) => self.ends.push(End::Dropped(dpid, *table, *cause)),
             }
@@ -186,16 +188,16 @@ impl Trace<'_> {
     }
 
     fn verdict(&self, start: &Start) -> (&'static str, String) {
-        let at = |wanted: (Dpid, u32)| {
-            self.ends.iter().any(|end| matches!(end, End::Port(dpid, port) if (*dpid, *port) == wanted))
-        };
-        if let Some((name, dpid, port)) = &start.to
-            && at((*dpid, port.0))
+        let at = |wanted: Exit| self.ends.iter().any(|end| matches!(end, End::Port(exit) if *exit == wanted));
+        if let Some((name, exit)) = &start.to
+            && at(*exit)
         {
-            return ("delivered", format!("it reaches {name}, port {port} of switch {dpid}"));
+            let vlan = exit.vlan.map_or_else(String::new, |vlan| format!("VLAN {vlan} of "));
+            let Exit { port, dpid, .. } = exit;
+            return ("delivered", format!("it reaches {name}, {vlan}port {port} of switch {dpid}"));
         }
-        let source = (start.dpid, start.packet.get(Field::InPort) as u32);
-        if at(source) {
+        let came = OfPort(start.packet.get(Field::InPort) as u32);
+        if at(Exit::of(start.dpid, came, &start.packet)) {
             return ("answered", format!("switch {} answers it itself, back to {}", start.dpid, start.from));
         }
         if let Some(End::Controller(dpid)) = self.ends.iter().find(|end| matches!(end, End::Controller(_))) {
@@ -235,7 +237,7 @@ fn ends(engine: &Engine, dpid: Dpid, walk: &Walk) -> Ends {
             name = match &next {
                 Next::Switch(to, _) => Some(format!("switch {to}")),
                 Next::Nobody(_) => None,
-                Next::No => engine.interface_at(dpid, port).map(|name| name.to_string()),
+                Next::No => engine.interface_at(Exit::of(dpid, port, packet)).map(|name| name.to_string()),
             };
         }
         found.names.push(name);

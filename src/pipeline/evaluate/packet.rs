@@ -86,6 +86,11 @@ impl Packet {
         self.get(Field::IpFrag) & LATER != 0
     }
 
+    /// The same with an 802.1Q tag.
+    pub fn tagged(self, id: u16) -> Packet {
+        self.with(Field::VlanVid, TAGGED | u128::from(id))
+    }
+
     pub fn is_tagged(&self) -> bool {
         self.get(Field::VlanVid) & TAGGED != 0
     }

@@ -10,6 +10,8 @@ use crate::schema::{Text, Value};
 
 /// `l2vlan-mode`: trunk. Source: odl-interface.
 const TRUNK: i32 = 3;
+/// The same: trunk-member.
+const TRUNK_MEMBER: i32 = 4;
 /// `type` of a VPN instance: l3. Source: l3vpn.
 const L3: i32 = 0;
 /// `associated-subnet-type`. Source: l3vpn.
@@ -46,11 +48,14 @@ impl Coe {
         let names = &self.names;
         let (path, build) = names.interface.entry([text(&identity.name)]);
         let port = interface.attachment.as_ref().map(|attachment| text(&attachment.port));
+        let vlan = interface.attachment.as_ref().and_then(|attachment| attachment.vlan);
+        let mode = if vlan.is_some() { TRUNK_MEMBER } else { TRUNK };
         let node = build
             .leaf_if(names.interface_type, names.l2vlan.map(Value::Identity))
             .leaf(names.enabled, Value::Bool(true))
-            .leaf(names.l2vlan_mode, Value::Enum(TRUNK))
-            .leaf_if(names.parent_interface, port);
+            .leaf(names.l2vlan_mode, Value::Enum(mode))
+            .leaf_if(names.parent_interface, port)
+            .leaf_if(names.vlan_id, vlan.map(|id| Value::Uint(id.into())));
         out.node(Store::Config, path, node.node());
     }
 

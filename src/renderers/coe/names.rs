@@ -53,6 +53,7 @@ pub(super) struct Names {
     pub interface_type: SchemaId,
     pub enabled: SchemaId,
     pub l2vlan_mode: SchemaId,
+    pub vlan_id: SchemaId,
     pub parent_interface: SchemaId,
     pub l2vlan: Option<IdentityId>,
 
@@ -119,6 +120,7 @@ impl Names {
             interface_type: id("/ietf-interfaces:interfaces/interface/type"),
             enabled: id("/ietf-interfaces:interfaces/interface/enabled"),
             l2vlan_mode: id("/ietf-interfaces:interfaces/interface/odl-interface:l2vlan-mode"),
+            vlan_id: id("/ietf-interfaces:interfaces/interface/odl-interface:vlan-id"),
             parent_interface: id("/ietf-interfaces:interfaces/interface/odl-interface:parent-interface"),
             l2vlan: identity(schema, "iana-if-type", "l2vlan"),
 

@@ -2,9 +2,11 @@
 
 use std::net::IpAddr;
 
-use crate::model::{Identity, Interface, Model, NODE_VPN, Outlet, Uplink};
+use crate::model::{Attachment, Identity, Interface, Model, NODE_VPN, Outlet, Uplink};
 use crate::net::{ElanTag, LportTag, OfPort, VpnId};
-use crate::pipeline::actions::{load_egress_zone, load_from_outside, output, pop_vlan};
+use crate::pipeline::actions::{
+    clear_in_port, load_egress_zone, load_from_outside, output, pop_vlan, tag_vlan,
+};
 use crate::pipeline::matches::{
     arp, arp_tpa, egress_lport, egress_lport_after, eth_dst, in_port, ipv6_dst, lport, nd_target,
     neighbour_advertisement, neighbour_solicitation, service_index, tagged, untagged, vlan,
@@ -19,6 +21,8 @@ use crate::pipeline::{
 const POD_PORT: u16 = 4;
 /// Below pod ports, which match untagged frames only.
 const TAGGED: u16 = 3;
+/// Sub-ports: frames of their VLAN. Source: netvirt, VLAN tagged ingress.
+const SUB_PORT: u16 = 10;
 /// Tunnel ports beat pod ports, should both have a number for a moment.
 const TUNNEL_PORT: u16 = 5;
 /// Ports to physical networks: the same.
@@ -49,11 +53,14 @@ const NONE: u8 = ELAN + 1;
 
 type Owned = Owner<owners::Interface>;
 
-/// A frame from a pod gets its logical port; index and split horizon are cleared.
-pub(super) fn ingress(ofport: OfPort, port: LportTag, owner: &Owned) -> Flow {
-    Flow::table(LPORT_INGRESS)
-        .priority(POD_PORT)
-        .matching([in_port(ofport), untagged()])
+/// A frame from a pod gets its logical port; index and split horizon are cleared. That of a sub-port loses the tag by which it is known.
+pub(super) fn ingress(attachment: &Attachment, port: LportTag, owner: &Owned) -> Flow {
+    let draft = Flow::table(LPORT_INGRESS).matching([in_port(attachment.ofport)]);
+    let draft = match attachment.vlan {
+        Some(id) => draft.priority(SUB_PORT).matching([vlan(id)]).then([pop_vlan()]),
+        None => draft.priority(POD_PORT).matching([untagged()]),
+    };
+    draft
         .write_metadata(Metadata::new().lport(port).split_horizon(false).service_index(0))
         .goto(ANTISPOOF_MAC)
         .owned_by(owner)
@@ -251,6 +258,18 @@ pub(super) fn egress(port: LportTag, ofport: OfPort, owner: &Owned) -> Flow {
     Flow::table(EGRESS_DISPATCHER)
         .priority(DEFAULT_EGRESS)
         .matching([egress_lport(port)])
+        .then([output(ofport)])
+        .owned_by(owner)
+}
+
+/// What is for a sub-port leaves by the port that it shares, with its tag: also what came in by that port, from another one there. Table 55
+/// keeps from it what it sent itself.
+pub(super) fn egress_tagged(port: LportTag, ofport: OfPort, vlan: u16, owner: &Owned) -> Flow {
+    Flow::table(EGRESS_DISPATCHER)
+        .priority(DEFAULT_EGRESS)
+        .matching([egress_lport(port)])
+        .then([clear_in_port()])
+        .then(tag_vlan(vlan))
         .then([output(ofport)])
         .owned_by(owner)
 }

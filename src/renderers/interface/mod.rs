@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! in_port ─► 0 lport ─► 208 anti-spoofing ─► 17 dispatcher ─► dhcp 60 · l3vpn 19 · elan 43        reg6 ─► 220 ─► output
+//!            ├ sub-port, by its VLAN on a port that several share (as above)
 //!            ├ tunnel port ─► 36
 //!            ├ port to a physical network, by VLAN ─► 51; for a floating address ─► 25, 81
 //!            └ the node's own port ─► 17
@@ -53,7 +54,7 @@ impl Renderer for Interfaces {
                 let Some(elan) = model.elan(&identity.elan).and_then(|elan| elan.tag) else { return };
                 let Some(vpn) = flows::routing(identity, model) else { return };
                 let owner = Owner::new(&identity.name);
-                out.flow(attachment.dpid, flows::ingress(attachment.ofport, lport, &owner));
+                out.flow(attachment.dpid, flows::ingress(attachment, lport, &owner));
                 let extras = flows::Extras::of(interface, model);
                 if extras.punts() || !model.shared_hops(interface).is_empty() {
                     out.meter(attachment.dpid, flows::punts(lport, &owner));
@@ -61,7 +62,11 @@ impl Renderer for Interfaces {
                 for flow in flows::dispatch(lport, elan, vpn, extras, &owner) {
                     out.flow(attachment.dpid, flow);
                 }
-                out.flow(attachment.dpid, flows::egress(lport, attachment.ofport, &owner));
+                let leave = match attachment.vlan {
+                    Some(vlan) => flows::egress_tagged(lport, attachment.ofport, vlan, &owner),
+                    None => flows::egress(lport, attachment.ofport, &owner),
+                };
+                out.flow(attachment.dpid, leave);
                 if extras.policed {
                     out.flow(attachment.dpid, flows::egress_policy(lport, elan, &owner));
                 }

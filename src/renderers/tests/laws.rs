@@ -10,8 +10,8 @@ use super::super::rendered::AtPlace;
 use super::super::testing::*;
 use crate::model::{
     Bridge, ElanInstance, EndpointPort, ExtRouter, HandMade, Model, NODE_LPORT_KEY, NetworkType, POOL_VNIS,
-    Pool, Port, Row, Service, ServiceEndpoints, ServicePool, ServicePort, Target, VpnInstance, WantedAddress,
-    WantedRoute, external_vpn_key, uplink_lport_key,
+    Pool, Port, Row, Service, ServiceEndpoints, ServicePool, ServicePort, SubPort, Target, VpnInstance,
+    WantedAddress, WantedRoute, external_vpn_key, uplink_lport_key,
 };
 use crate::net::{Dpid, OfPort, Transport, UnderlayMtu, Vni, VpnId};
 use crate::pipeline::{Action, FIB, Metadata, SwitchTables, golden};
@@ -61,16 +61,18 @@ fn node() -> impl Strategy<Value = u64> {
 fn any_pod() -> impl Strategy<Value = Row> {
     let parts =
         (name(), name(), namespace(), node(), addresses(), any::<[bool; 4]>(), prop::option::of(1_u32..3));
-    (parts, network(), super::policy::any_labels()).prop_map(
+    (parts, network(), super::policy::any_labels(), trunk()).prop_map(
         |(
             (uid, name, namespace, node, addresses, [named, hosted, second, spaced], wanted),
             network,
             (labels, ports),
+            trunk,
         )| {
             let Row::Pod(_, Some(mut pod)) = pod(uid, namespace, node, None) else { unreachable!() };
             pod.interfaces[0].addresses = addresses;
             (pod.labels, pod.ports) = (labels, ports);
             (pod.interfaces[0].network_type, pod.interfaces[0].segmentation_id) = network;
+            pod.interfaces[0].trunk = trunk;
             // The name of another pod, now and then.
             pod.name = if named { Some(uid.into()) } else { Some(name.into()) };
             pod.host = pod.host.filter(|_| hosted || named);
@@ -80,11 +82,25 @@ fn any_pod() -> impl Strategy<Value = Row> {
                 let mut further = pod.interfaces[0].clone();
                 further.uid = format!("{uid}-second").into();
                 further.addresses = Box::default();
+                further.trunk = pod.interfaces[0].trunk.clone();
                 pod.interfaces.push(further);
             }
             Row::Pod(uid.into(), Some(pod))
         },
     )
+}
+
+/// Few trunks and tags, so that they meet: by what a port is for, and by its name.
+fn trunk() -> impl Strategy<Value = Option<SubPort>> {
+    let trunk = (any::<bool>(), namespace(), name())
+        .prop_map(|(by_name, ns, name)| format!("{}{ns}:{name}", if by_name { "veth-" } else { "" }));
+    let own = prop::option::weighted(0.8, 9_u32..13);
+    let sub_port = (trunk, 7_u16..9, own).prop_map(|(trunk, vlan, own)| SubPort {
+        trunk: trunk.into(),
+        vlan,
+        mac: own.map(|ofport| mac(9, ofport)),
+    });
+    prop::option::weighted(0.3, sub_port)
 }
 
 fn any_port() -> impl Strategy<Value = Row> {
@@ -195,7 +211,8 @@ fn any_hand_made() -> impl Strategy<Value = Row> {
     let parent =
         prop::option::of((namespace(), self::name()).prop_map(|(ns, name)| format!("veth-{ns}:{name}")));
     let mac_of = prop::option::of(9_u32..13);
-    (name, elan, vpns, parent, addresses(), routes(), mac_of, any::<[bool; 5]>()).prop_map(
+    let member = (any::<bool>(), prop::option::of(7_u16..9));
+    (name, elan, vpns, parent, addresses(), routes(), (mac_of, member), any::<[bool; 5]>()).prop_map(
         |(
             name,
             elan,
@@ -203,7 +220,7 @@ fn any_hand_made() -> impl Strategy<Value = Row> {
             parent,
             addresses,
             routes,
-            mac_of,
+            (mac_of, (is_member, vlan)),
             [there, exists, enabled, routed, second],
         )| {
             let internet = if second && vpns.len() > 1 { vpns.split_off(1) } else { Vec::new() };
@@ -214,6 +231,8 @@ fn any_hand_made() -> impl Strategy<Value = Row> {
                 exists: exists || enabled,
                 is_disabled: !(enabled || exists),
                 parent: parent.map(Into::into),
+                is_member,
+                vlan,
                 elan: elan.map(Into::into),
                 vpns: vpns.into_iter().map(Into::into).collect(),
                 internet: internet.into_iter().map(Into::into).collect(),

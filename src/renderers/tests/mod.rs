@@ -20,6 +20,7 @@ mod services;
 mod services_outside;
 mod spoof;
 mod store;
+mod sub_ports;
 mod trace;
 mod underlay;
 
