@@ -64,7 +64,8 @@ class CniPod(Pod):
         self.lab, self.node, self.namespace, self.addresses = lab, node, namespace, {}
 
     def is_told(self, result):
-        self.port, self.mac = result["interfaces"][0]["name"], result["interfaces"][1]["mac"]
+        *outer, inner = result["interfaces"]
+        self.port, self.mac = outer[0]["name"] if outer else None, inner["mac"]
         for ip in result["ips"]:
             self.addresses.setdefault(6 if ":" in ip["address"] else 4, ip["address"].split("/")[0])
         self.address = self.addresses.get(4)
@@ -86,8 +87,8 @@ class Cni:
     # -- the agent of a node
 
     @keyword
-    def start_agent(self, node, *options):
-        """`options` are words of nsenter(1) beside the network namespace."""
+    def start_agent(self, node, *options, words=()):
+        """`options` are words of nsenter(1) beside the network namespace, `words` more of the agent's."""
         node = self.coeus.node(node)
         log = node.dir / "agent.log"
         begin = log.stat().st_size if log.exists() else 0
@@ -96,7 +97,7 @@ class Cni:
                 [
                     "nsenter", f"--net=/run/netns/{node.namespace}", *options, str(self.lab.binary()), "node", "--server", f"https://{self.lab.address}:8443",
                     "--insecure", "--socket", str(node.dir / "cni/node.sock"), "--ovsdb", f"unix:{node.dir}/db.sock",
-                    "--state-dir", str(node.dir / "state"),
+                    "--state-dir", str(node.dir / "state"), *words,
                 ],
                 stdout=out, stderr=out, stdin=subprocess.DEVNULL, env={**os.environ, "COEUS_PASSWORD": self.lab.password, "RUST_BACKTRACE": "1"},
             )

@@ -31,7 +31,7 @@ class CoeusLab:
         self.lab.start_controller(*options)
         for _ in range(int(nodes)):
             self.lab.add_node()
-        for node in self.lab.nodes:
+        for node in self.lab.switched:
             wait_until(f"{node.name} has br-int", node.has_bridge)
 
     @keyword
@@ -365,7 +365,7 @@ class CoeusLab:
         self.wait_for_switches()
         self.lab.stop_controller()
         wanted = self.lab.flows_from_scratch()
-        for node in self.lab.nodes:
+        for node in self.lab.switched:
             held, should = node.tables(), wanted.get(node.dpid(), [])
             if held != should:
                 missing = [line for line in should if line not in held]
@@ -378,7 +378,7 @@ class CoeusLab:
     @keyword
     def wait_for_switches(self):
         """Waits until every switch is connected, has stopped changing, and goes by nothing that it cached before."""
-        for node in self.lab.nodes:
+        for node in self.lab.switched:
             wait_until(f"the switch of {node.name} is connected", lambda: self.lab.switch_status(node).get("connected"), 20)
             seen = []
 

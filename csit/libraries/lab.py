@@ -73,6 +73,9 @@ def come_to(what, read, is_right, timeout=30.0, pause=0.3):
 class Node:
     """A node: a namespace, its Open vSwitch, its addresses."""
 
+    #: The bridge of its pods; another one than br-int is no controller's business.
+    bridge = "br-int"
+
     def __init__(self, lab, index):
         self.lab = lab
         self.index = index
@@ -174,8 +177,8 @@ class Node:
         return int(text.strip())
 
     def stale_ports(self):
-        """Pod ports that are still on br-int."""
-        return [port for port in self.vsctl("list-ports", "br-int").split() if port.startswith("veth")]
+        """Pod ports that are still there."""
+        return [port for port in self.vsctl("list-ports", self.bridge).split() if port.startswith("veth")]
 
     def rebuild(self):
         """Loses the database and starts with a new one, as after a reinstallation."""
@@ -339,6 +342,11 @@ class Lab:
             self.namespaces.remove(name)
 
     # -- nodes and pods
+
+    @property
+    def switched(self):
+        """Nodes whose switches are the controller's."""
+        return [node for node in self.nodes if node.bridge == "br-int"]
 
     def add_node(self, connect=True):
         node = Node(self, len(self.nodes) + 1)

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::connect::{resource_in, with_query};
 use super::{Client, Failure, print};
-use crate::node::{Controller, Settings, Trouble};
+use crate::node::{Controller, Settings, Trouble, Trunk};
 
 /// `coeus node`.
 #[derive(clap::Args, Debug, Clone)]
@@ -27,6 +27,12 @@ pub struct Node {
     /// Folder for records of what was made
     #[arg(long, env = "COEUS_NODE_STATE", value_name = "DIR", default_value = "/var/lib/coeus/node")]
     pub state_dir: PathBuf,
+    /// This node is a virtual machine and its pods share its port, each by a VLAN: the port's iface-id at the switch outside, or its name there
+    #[arg(long, value_name = "NAME", requires = "address", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub trunk: Option<String>,
+    /// Device of the machine at that port: pods get VLAN devices of it; otherwise tagged ports of the bridge
+    #[arg(long, value_name = "DEVICE", requires = "trunk")]
+    pub trunk_link: Option<String>,
 }
 
 fn unix(text: &str) -> Result<PathBuf, String> {
@@ -88,6 +94,7 @@ pub fn serve(client: Client, asked: &Node) -> Result<(), Failure> {
         bridge: asked.bridge.clone(),
         address: asked.address,
         state: asked.state_dir.clone(),
+        trunk: asked.trunk.clone().map(|name| Trunk { name, link: asked.trunk_link.clone() }),
     };
     let ready = || drop(print(format!("ready: CNI on {}\n", asked.socket.display())));
     crate::node::run(settings, Box::new(client), ready)

@@ -14,6 +14,7 @@ use super::netlink::Netlink;
 use super::record::{Record, Wrote, host_name, number};
 use super::switch::{Bridge, IFNAME, NETWORK, Port, SwitchError};
 use super::target::Target;
+use super::trunk;
 
 /// For the pod's entry, and again for the switch, unless the configuration says (key `timeout`).
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -42,7 +43,34 @@ impl Drop for Undo<'_> {
     }
 }
 
+/// What leads to a container.
+pub(super) enum Way {
+    /// A pair of devices, of which the outer one is a port of this bridge.
+    Pair(Bridge),
+    /// A VLAN device of this one.
+    Vlan(String),
+}
+
+impl Way {
+    fn local_ip(&self) -> Option<IpAddr> {
+        match self {
+            Way::Pair(bridge) => bridge.local_ip,
+            Way::Vlan(_) => None,
+        }
+    }
+}
+
 impl Agent {
+    pub(super) fn way(&self, request: &Request) -> Result<Way, Error> {
+        match self.settings.trunk.as_ref().and_then(|trunk| trunk.link.as_ref()) {
+            Some(link) => Ok(Way::Vlan(link.clone())),
+            None => {
+                let bridge = self.switch.bridge(self.bridge(request)).map_err(|error| away(&error))?;
+                Ok(Way::Pair(bridge))
+            }
+        }
+    }
+
     pub(super) fn add(&self, request: &Request, call: &Call) -> Result<Success, Error> {
         let begin = Instant::now();
         let netns = request.netns.as_deref().unwrap_or_default();
@@ -50,8 +78,8 @@ impl Agent {
             .map_err(|error| Error::new(Code::Environment, format!("CNI_NETNS={netns}: {error}")))?;
         self.is_vacant(request, &namespace)?;
         plugs_by(request)?;
-        let bridge = self.switch.bridge(self.bridge(request)).map_err(|error| away(&error))?;
-        let node = self.settings.address.or(bridge.local_ip).ok_or_else(|| {
+        let way = self.way(request)?;
+        let node = self.settings.address.or(way.local_ip()).ok_or_else(|| {
             Error::new(Code::Again, "the node's address is not known")
                 .with("give coeus node --address, or set other_config:local_ip of Open vSwitch")
         })?;
@@ -60,7 +88,7 @@ impl Agent {
             target if self.takes_over(request, &target)? => self.target(request)?,
             target => target,
         };
-        let mut undo = Undo { agent: self, record: record(request, &target), is_done: false };
+        let mut undo = Undo { agent: self, record: record(request, &target, &way), is_done: false };
         undo.save()?;
         let plan = self.datastore.plan(
             &target.namespace,
@@ -68,12 +96,15 @@ impl Agent {
             target.entry.host.unwrap_or(node),
         )?;
         let layout = self.lay_out((request, call), &target, &plan, node, &mut undo)?;
-        let inside = self.inside(request, &target, &plan, &layout, &bridge)?;
+        let inside = self.inside(request, &target, &plan, &layout, &way)?;
+        let tag = self.sub_port(&target, &inside.mac, &mut undo)?;
         let addressed = Instant::now();
-        let outside = plug(&undo.record.host, &namespace, &inside)?;
+        let outside = plug(&way, tag, &undo.record.host, &namespace, &inside)?;
         let plugged = Instant::now();
         let port = port(&undo.record, &inside);
-        self.switch.attach(&bridge, &port).map_err(|error| away(&error))?;
+        if let Way::Pair(bridge) = &way {
+            self.switch.attach(bridge, &port, tag).map_err(|error| away(&error))?;
+        }
         let attached = Instant::now();
         let patience = request.config.timeout.map_or(PATIENCE, Duration::from_secs);
         self.datastore
@@ -96,9 +127,11 @@ impl Agent {
             mtu: Some(inside.mtu),
             sandbox: Some(netns.to_owned()),
         };
-        let ip = |terms: &Terms| Ip { address: terms.address, gateway: terms.gateway, interface: Some(1) };
+        let interfaces: Vec<Interface> = outside.into_iter().chain([container]).collect();
+        let own = interfaces.len() - 1;
+        let ip = |terms: &Terms| Ip { address: terms.address, gateway: terms.gateway, interface: Some(own) };
         Ok(Success {
-            interfaces: vec![outside, container],
+            interfaces,
             ips: layout.terms.iter().map(ip).collect(),
             routes: layout.routes,
             dns: layout.dns,
@@ -127,7 +160,7 @@ impl Agent {
         target: &Target,
         plan: &Plan,
         layout: &Layout,
-        bridge: &Bridge,
+        way: &Way,
     ) -> Result<Inside, Error> {
         let known = target.entry.mac.clone().filter(|_| target.is_first());
         let mac = match (&request.mac, known) {
@@ -153,13 +186,14 @@ impl Agent {
             mtu,
             addresses: layout.terms.iter().map(|terms| terms.address).collect(),
             routes: layout.routes.clone(),
-            makes_checksums: bridge.is_userspace,
+            makes_checksums: matches!(way, Way::Pair(bridge) if bridge.is_userspace),
         })
     }
 
     /// An error of waiting, with what vswitchd says of the port.
     fn said_by_switch(&self, error: Error, port: &Port) -> Error {
-        let said = self.switch.port(&port.name).ok().flatten().and_then(|port| port.error);
+        let said = Some(&port.name).filter(|name| !name.is_empty());
+        let said = said.and_then(|name| self.switch.port(name).ok().flatten()?.error);
         match said {
             Some(said) => Error {
                 message: format!("{}; Open vSwitch says of port {}: {said}", error.message, port.name),
@@ -193,13 +227,19 @@ pub(super) fn away(error: &SwitchError) -> Error {
         .with("are ovsdb-server and ovs-vswitchd running, and is --ovsdb right?")
 }
 
-fn record(request: &Request, target: &Target) -> Record {
+fn record(request: &Request, target: &Target, way: &Way) -> Record {
+    let host = match way {
+        Way::Pair(_) => host_name(&request.container, &request.ifname),
+        Way::Vlan(_) => String::new(),
+    };
     Record {
         network: request.config.network.clone(),
         container: request.container.clone(),
         ifname: request.ifname.clone(),
         netns: request.netns.clone().unwrap_or_default(),
-        host: host_name(&request.container, &request.ifname),
+        host,
+        tag: None,
+        is_tag_chosen: false,
         pod: target.entry.uid.clone(),
         interface: target.interface.clone(),
         name: target.name.clone(),
@@ -218,20 +258,34 @@ fn own_mac(container: &str, ifname: &str) -> String {
     format!("0a:{}", rest.join(":"))
 }
 
-/// Makes the pair; the outer end as the result shows it.
-fn plug(host: &str, namespace: &Namespace, inside: &Inside) -> Result<Interface, Error> {
+/// Makes the devices; the outer end of a pair as the result shows it.
+fn plug(
+    way: &Way,
+    tag: Option<u16>,
+    host: &str,
+    namespace: &Namespace,
+    inside: &Inside,
+) -> Result<Option<Interface>, Error> {
     let failed = |what: &str, error: std::io::Error| Error::new(Code::Plug, format!("{what}: {error}"));
     let mut kernel = Netlink::open().map_err(|error| failed("netlink", error))?;
     // Left by an agent that has lost its records: the name says whose it was.
-    link::remove(&mut kernel, host).map_err(|error| failed(host, error))?;
-    link::make_pair(&mut kernel, host, namespace.raw(), inside).map_err(|error| failed(host, error))?;
+    if let Way::Vlan(parent) = way {
+        let made = link::make_vlan(&mut kernel, parent, tag.unwrap_or_default(), namespace.raw(), inside);
+        made.map_err(|error| trunk::not_made(parent, &error))?;
+    } else {
+        link::remove(&mut kernel, host).map_err(|error| failed(host, error))?;
+        link::make_pair(&mut kernel, host, namespace.raw(), inside).map_err(|error| failed(host, error))?;
+    }
     let configured = namespace.run(|| link::configure(inside)).and_then(|done| done);
     configured
         .map_err(|error| failed(&format!("{} in {}", inside.name, namespace.path().display()), error))?;
+    if host.is_empty() {
+        return Ok(None);
+    }
     let outer = link::device(&mut kernel, host).map_err(|error| failed(host, error))?;
     let outer =
         outer.ok_or_else(|| Error::new(Code::Plug, format!("{host} has gone while it was configured")))?;
-    Ok(Interface { name: host.to_owned(), mac: outer.mac, mtu: Some(outer.mtu), sandbox: None })
+    Ok(Some(Interface { name: host.to_owned(), mac: outer.mac, mtu: Some(outer.mtu), sandbox: None }))
 }
 
 fn port(record: &Record, inside: &Inside) -> Port {

@@ -51,6 +51,9 @@ impl Agent {
     }
 
     fn check_outside(&self, record: &Record) -> Result<(), Error> {
+        if record.host.is_empty() {
+            return Ok(());
+        }
         let drift = |what: String| Error::new(Code::Drift, what);
         let outside = Netlink::open().and_then(|mut kernel| link::device(&mut kernel, &record.host));
         match outside.map_err(|error| drift(format!("{}: {error}", record.host)))? {
@@ -73,13 +76,33 @@ impl Agent {
         }
     }
 
+    /// The bridge, or in a machine the device of which pods get VLAN devices.
+    fn has_way(&self, request: &Request) -> Result<(), Error> {
+        // Without it the pods that are there have no network either.
+        let gone = |is_lost: bool, what: String| {
+            let lost = is_lost && !self.records.all().is_empty();
+            Error::new(if lost { Code::Limited } else { Code::NotAvailable }, what)
+        };
+        match self.settings.trunk.as_ref().and_then(|trunk| trunk.link.as_ref()) {
+            Some(parent) => {
+                let found = Netlink::open().and_then(|mut kernel| link::device(&mut kernel, parent));
+                match found {
+                    Ok(Some(_)) => Ok(()),
+                    Ok(None) => Err(gone(true, format!("there is no device {parent} (--trunk-link)"))),
+                    Err(error) => Err(gone(false, format!("{parent}: {error}"))),
+                }
+            }
+            None => self
+                .switch
+                .bridge(self.bridge(request))
+                .map(drop)
+                .map_err(|error| gone(matches!(error, SwitchError::NoBridge(_)), error.to_string())),
+        }
+    }
+
     /// Whether ADD can be served.
     pub(super) fn status(&self, request: &Request, call: &Call) -> Result<(), Error> {
-        self.switch.bridge(self.bridge(request)).map_err(|error| {
-            // Without the bridge the pods that are there have no network either.
-            let lost = !self.records.all().is_empty() && matches!(error, SwitchError::NoBridge(_));
-            Error::new(if lost { Code::Limited } else { Code::NotAvailable }, error.to_string())
-        })?;
+        self.has_way(request)?;
         self.datastore.answers().map_err(|trouble| Error { code: Code::NotAvailable, ..trouble.into() })?;
         match Delegate::of(request, call) {
             Some(delegate) => delegate.tell("STATUS").map_err(|error| match error.code {
@@ -140,7 +163,13 @@ mod tests {
         let route = |to: &str, by: &str| (to.parse().unwrap(), by.parse().ok());
         let found = |change: fn(&mut Found)| {
             let mut found = Found {
-                device: Device { index: 2, mac: "0a:00:00:00:00:01".into(), mtu: 1450, is_up: true },
+                device: Device {
+                    index: 2,
+                    mac: "0a:00:00:00:00:01".into(),
+                    mtu: 1450,
+                    is_up: true,
+                    vlan: None,
+                },
                 configured: Configured {
                     addresses: vec!["10.0.0.5/24".parse().unwrap(), "10.0.0.77/24".parse().unwrap()],
                     routes: vec![route("0.0.0.0/0", "10.0.0.1"), route("10.0.0.0/24", "")],

@@ -157,6 +157,28 @@ impl Datastore {
         self.delete(&format!("{path}/ip-address"))
     }
 
+    /// Makes an interface the sub-port of a trunk with a VLAN.
+    ///
+    /// # Errors
+    /// As [`Datastore::make`]; the VLAN may be another's.
+    pub fn put_trunk(
+        &self,
+        pod: &str,
+        uid: &str,
+        (trunk, vlan): (&str, u16),
+        mac: &str,
+    ) -> Result<(), Trouble> {
+        let trunk = json!({"parent-interface": trunk, "vlan-id": vlan, "mac-address": mac});
+        let body = json!({"pod:pods": [{"uid": pod, "interface": [{"uid": uid, "coeus-pod:trunk": trunk}]}]});
+        self.controller.write("PATCH", &pod_path(pod), &[], Some(&body)).map(drop)
+    }
+
+    /// # Errors
+    /// When the controller is away or refuses; not when it is none.
+    pub fn delete_trunk(&self, pod: &str, uid: &str) -> Result<(), Trouble> {
+        self.delete(&format!("{}/coeus-pod:trunk", interface_path(pod, uid)))
+    }
+
     /// # Errors
     /// When the controller is away or refuses; not when there is none.
     pub fn delete_pod(&self, uid: &str) -> Result<(), Trouble> {

@@ -22,6 +22,8 @@ pub struct Interface {
     pub uid: String,
     pub network: Option<String>,
     pub addresses: Vec<IpAddr>,
+    /// `coeus-pod:trunk`: the parent interface and the VLAN.
+    pub trunk: Option<(String, u16)>,
 }
 
 impl Entry {
@@ -39,6 +41,10 @@ impl Entry {
                     .chain(further)
                     .filter_map(|address| address.parse().ok())
                     .collect(),
+                trunk: value.get("coeus-pod:trunk").and_then(|trunk| {
+                    let vlan = trunk.get("vlan-id")?.as_u64()?;
+                    Some((text(trunk, "parent-interface")?, vlan.try_into().ok()?))
+                }),
             })
         };
         let mut interfaces: Vec<Interface> = list(value, "interface").filter_map(interface).collect();

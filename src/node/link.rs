@@ -8,7 +8,7 @@ use coeus_cni::{Prefix, Route};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope};
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    InfoData, InfoKind, InfoVeth, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
@@ -31,6 +31,8 @@ pub struct Device {
     pub mac: String,
     pub mtu: u32,
     pub is_up: bool,
+    /// Its VLAN, if it is a device of one.
+    pub vlan: Option<u16>,
 }
 
 /// What a device has.
@@ -74,6 +76,7 @@ pub fn device(kernel: &mut Netlink, name: &str) -> io::Result<Option<Device>> {
             mac: String::new(),
             mtu: 0,
             is_up: link.header.flags.contains(LinkFlags::Up),
+            vlan: None,
         };
         for attribute in &link.attributes {
             match attribute {
@@ -82,6 +85,7 @@ pub fn device(kernel: &mut Netlink, name: &str) -> io::Result<Option<Device>> {
                     device.mac = octets.join(":");
                 }
                 LinkAttribute::Mtu(mtu) => device.mtu = *mtu,
+                LinkAttribute::LinkInfo(infos) => device.vlan = vlan_of(infos),
                 _ => {}
             }
         }
@@ -110,6 +114,43 @@ pub fn make_pair(kernel: &mut Netlink, host: &str, namespace: RawFd, inside: &In
         LinkAttribute::LinkInfo(vec![
             LinkInfo::Kind(InfoKind::Veth),
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
+        ]),
+    ]);
+    kernel.ask(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL).map(drop)
+}
+
+fn vlan_of(infos: &[LinkInfo]) -> Option<u16> {
+    infos.iter().find_map(|info| match info {
+        LinkInfo::Data(InfoData::Vlan(parts)) => parts.iter().find_map(|part| match part {
+            InfoVlan::Id(id) => Some(*id),
+            _ => None,
+        }),
+        _ => None,
+    })
+}
+
+/// Makes a VLAN device of one of this namespace's, in another namespace.
+///
+/// # Errors
+/// What the kernel says.
+pub fn make_vlan(
+    kernel: &mut Netlink,
+    parent: &str,
+    tag: u16,
+    namespace: RawFd,
+    inside: &Inside,
+) -> io::Result<()> {
+    let parent = device(kernel, parent)?.ok_or_else(|| io::Error::from_raw_os_error(NO_DEVICE))?;
+    let mut message = LinkMessage::default();
+    message.attributes.extend([
+        LinkAttribute::IfName(inside.name.clone()),
+        LinkAttribute::Link(parent.index),
+        LinkAttribute::NetNsFd(namespace),
+        LinkAttribute::Mtu(inside.mtu),
+        LinkAttribute::Address(octets(&inside.mac)?),
+        LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Vlan),
+            LinkInfo::Data(InfoData::Vlan(vec![InfoVlan::Id(tag)])),
         ]),
     ]);
     kernel.ask(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL).map(drop)

@@ -26,6 +26,7 @@ mod remove;
 mod server;
 mod switch;
 mod target;
+mod trunk;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -41,6 +42,7 @@ use datastore::Datastore;
 pub use datastore::{Controller, Trouble};
 use record::Records;
 use switch::Switch;
+pub use trunk::Trunk;
 
 /// How the agent is set up.
 #[derive(Debug, Clone)]
@@ -54,6 +56,8 @@ pub struct Settings {
     /// The node's address in entries of pods; otherwise `other_config:local_ip` of the switch.
     pub address: Option<IpAddr>,
     pub state: PathBuf,
+    /// The node is a virtual machine, and its pods share its port.
+    pub trunk: Option<Trunk>,
 }
 
 /// Whoever works on a container longer is stuck.
@@ -68,6 +72,8 @@ struct Agent {
     busy: Busy,
     /// Addresses chosen here.
     chosen: Mutex<BTreeSet<IpAddr>>,
+    /// The VLAN that was given out last.
+    last_tag: Mutex<u16>,
 }
 
 /// Serves until the process is stopped. `ready` is called once calls are taken.
@@ -80,7 +86,9 @@ pub fn run(settings: Settings, controller: Box<dyn Controller>, ready: impl FnOn
     let records = Records::open(&settings.state.join("attachments"))?;
     let chosen =
         records.all().into_iter().filter(|record| record.is_chosen).flat_map(|record| record.addresses);
+    let last_tag = records.all().into_iter().filter_map(|record| record.tag).max().unwrap_or_default();
     let agent = Agent {
+        last_tag: Mutex::new(last_tag),
         datastore: Datastore { controller },
         switch: Switch { socket: settings.ovsdb.clone() },
         chosen: Mutex::new(chosen.collect()),

@@ -33,8 +33,14 @@ pub struct Record {
     pub container: String,
     pub ifname: String,
     pub netns: String,
-    /// The end of the pair that is a port of the switch.
+    /// The end of the pair that is a port of the switch; empty where there is no pair but a VLAN device.
     pub host: String,
+    /// The VLAN of a sub-port.
+    #[serde(default)]
+    pub tag: Option<u16>,
+    /// It was chosen here, and written to the entry.
+    #[serde(default)]
+    pub is_tag_chosen: bool,
     /// uids of the pod and of its interface, empty while they are not known.
     pub pod: String,
     pub interface: String,
@@ -168,6 +174,8 @@ mod tests {
             ifname: "eth0".into(),
             netns: "/run/netns/x".into(),
             host: host_name(container, "eth0"),
+            tag: None,
+            is_tag_chosen: false,
             pod: "p".into(),
             interface: String::new(),
             name: String::new(),

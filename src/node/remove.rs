@@ -10,7 +10,7 @@ use coeus_cni::{Attachment, Call, Code, Error, Request};
 use super::Agent;
 use super::ipam::Delegate;
 use super::link;
-use super::namespace::is_gone;
+use super::namespace::{Namespace, is_gone};
 use super::netlink::Netlink;
 use super::record::{Record, Wrote, host_name};
 use super::switch::{IFNAME, NETWORK, Port};
@@ -27,8 +27,12 @@ impl Agent {
     /// stays in the record and is tried again.
     pub(super) fn take_down(&self, record: &Record) -> Result<(), Error> {
         let mut wrong = self.unplug(&record.host);
-        let unwritten = self.unwrite(record);
-        wrong.extend(unwritten.err().map(|trouble| Error::from(trouble).to_string()));
+        wrong.extend(unplug_vlan(record));
+        // A VLAN is nobody's only when nothing in the machine sends with it any more.
+        if !record.is_tag_chosen || wrong.is_empty() {
+            let unwritten = self.unwrite(record);
+            wrong.extend(unwritten.err().map(|trouble| Error::from(trouble).to_string()));
+        }
         if let Some(delegate) = &record.delegate {
             wrong.extend(delegate.tell("DEL").err().map(|error| error.to_string()));
         }
@@ -46,6 +50,9 @@ impl Agent {
 
     /// The port and the pair of devices; what went wrong.
     fn unplug(&self, host: &str) -> Vec<String> {
+        if host.is_empty() {
+            return Vec::new();
+        }
         let detached = self.switch.detach(host).map_err(|error| error.to_string());
         let removed = Netlink::open().and_then(|mut kernel| link::remove(&mut kernel, host));
         let removed = removed.map_err(|error| format!("{host}: {error}"));
@@ -54,6 +61,9 @@ impl Agent {
 
     fn unwrite(&self, record: &Record) -> Result<(), super::Trouble> {
         let datastore = &self.datastore;
+        if record.is_tag_chosen && matches!(record.wrote, Wrote::Nothing | Wrote::Addresses) {
+            datastore.delete_trunk(&record.pod, &record.interface)?;
+        }
         match record.wrote {
             Wrote::Nothing => Ok(()),
             Wrote::Addresses => datastore.unaddress(&record.pod, &record.interface, &record.addresses),
@@ -166,7 +176,26 @@ impl Agent {
 /// namespace, is no proof.
 fn has_ended(netns: &str, host: &str) -> bool {
     let device = || Netlink::open().and_then(|mut kernel| link::device(&mut kernel, host));
-    is_gone(netns) && device().is_ok_and(|device| device.is_none())
+    is_gone(netns) && (host.is_empty() || device().is_ok_and(|device| device.is_none()))
+}
+
+/// Takes a container's VLAN device away; what went wrong. One whose namespace is not there any more is gone with it.
+fn unplug_vlan(record: &Record) -> Option<String> {
+    let tag = record.tag.filter(|_| record.host.is_empty())?;
+    let namespace = match Namespace::open(&record.netns) {
+        Ok(namespace) => namespace,
+        Err(_) if is_gone(&record.netns) => return None,
+        Err(error) => return Some(format!("{}: {error}", record.netns)),
+    };
+    let remove = || {
+        let mut kernel = Netlink::open()?;
+        match link::device(&mut kernel, &record.ifname)? {
+            Some(device) if device.vlan == Some(tag) => link::remove(&mut kernel, &record.ifname),
+            _ => Ok(()),
+        }
+    };
+    let removed = namespace.run(remove).and_then(|removed| removed);
+    removed.err().map(|error| format!("{} in {}: {error}", record.ifname, record.netns))
 }
 
 fn attachment(port: &Port) -> Attachment {

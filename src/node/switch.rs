@@ -81,11 +81,12 @@ impl Switch {
         })
     }
 
-    /// Adds a port with what the controller knows it by, and takes other ports with its `iface-id` away, in one transaction.
+    /// Adds a port with what the controller knows it by, and takes other ports with its `iface-id` away, in one transaction. With a tag
+    /// it is an access port of that VLAN.
     ///
     /// # Errors
     /// When the database is away or refuses.
-    pub fn attach(&self, bridge: &Bridge, port: &Port) -> Result<(), SwitchError> {
+    pub fn attach(&self, bridge: &Bridge, port: &Port, tag: Option<u16>) -> Result<(), SwitchError> {
         let stale = self.ports_where(&json!([[
             "external_ids",
             "includes",
@@ -97,7 +98,8 @@ impl Switch {
         operations.extend([
             json!({"op": "insert", "table": "Interface", "uuid-name": "interface", "row": {"name": port.name, "external_ids": ids}}),
             json!({"op": "insert", "table": "Port", "uuid-name": "port", "row": {
-                "name": port.name, "interfaces": named_uuid("interface"), "other_config": map([("transient", "true")])}}),
+                "name": port.name, "interfaces": named_uuid("interface"), "other_config": map([("transient", "true")]),
+                "tag": set(tag.map(|tag| json!(tag)))}}),
             json!({"op": "mutate", "table": "Bridge", "where": [["_uuid", "==", uuid(&bridge.id)]],
                 "mutations": [["ports", "insert", set([named_uuid("port")])]]}),
         ]);

@@ -28,6 +28,11 @@ pub(super) struct Target {
 }
 
 impl Target {
+    /// What the entry says of a port that it shares: its parent and its VLAN.
+    pub fn trunk(&self) -> Option<&(String, u16)> {
+        self.entry.interfaces.iter().find(|one| one.uid == self.interface)?.trunk.as_ref()
+    }
+
     /// The default route and the MAC address of the entry are the pod's first interface's.
     pub fn is_first(&self) -> bool {
         self.entry.first().is_none_or(|first| first.uid == self.interface)
