@@ -82,6 +82,7 @@ struct Bed<'a> {
 fn settings(folder: &Path) -> Settings {
     let any = || "127.0.0.1:0".to_owned();
     Settings {
+        audits: Duration::from_secs(5),
         data_dir: folder.to_owned(),
         restconf: any(),
         restconf_plain: Some(any()),

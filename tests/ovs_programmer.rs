@@ -27,6 +27,9 @@ use tokio::sync::mpsc;
 
 type Owned = Owner<owners::Elan>;
 
+/// Soon enough for a test.
+const AUDITS: Duration = Duration::from_millis(300);
+
 fn flow(number: u32, owner: &Owned) -> Arc<Flow> {
     let bytes = number.to_be_bytes();
     let mac = MacAddr([2, 0, bytes[0], bytes[1], bytes[2], bytes[3]]);
@@ -68,7 +71,7 @@ impl Controller {
         let (connected, mut switches) = mpsc::channel(4);
         let (packets, mut punted) = mpsc::channel(4);
         let (ended, mut all_ended) = mpsc::channel(4);
-        let programmers = Programmers::new(reports);
+        let programmers = Programmers::new(reports, AUDITS);
         programmers.apply(1, desired);
         programmers.open_gate(Default::default());
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
@@ -184,6 +187,42 @@ fn a_switch_is_made_right_and_then_left_alone() {
 }
 
 #[test]
+fn what_somebody_changes_is_put_right_while_the_switch_is_connected() {
+    let switch = Switch::start();
+    let dpid = dpid(&switch);
+    let controller = Controller::start(BTreeMap::from([(dpid, delta(300))]));
+    controller.take(&switch);
+    let before = controller.wait(dpid, "programmed", |status| status.programmed == 1);
+    let flows = count(&switch);
+    let groups = switch.ofctl(&["dump-groups", "br0"]).lines().count();
+    for (change, mended) in [
+        (&["del-flows", "table=51,dl_dst=02:00:00:00:00:07"][..], 1),
+        (&["mod-flows", "table=220,priority=0,actions=NORMAL"], 1),
+        (&["add-flow", "table=60,priority=9,cookie=0xc000000000000001,actions=drop"], 1),
+        (&["del-groups"], 2),
+        (&["del-meters"], 1),
+        (&["del-flows"], flows as u64),
+    ] {
+        let was = controller.programmers.status(dpid).drift.mended;
+        switch.ofctl(change);
+        let status = controller.wait(dpid, change[0], |status| status.drift.mended >= was + mended);
+        assert!(status.drift.last.is_some() && !status.drift.subjects.is_empty());
+        assert_eq!(count(&switch), flows, "{change:?}");
+        assert_eq!(switch.ofctl(&["dump-groups", "br0"]).lines().count(), groups, "{change:?}");
+    }
+    assert!(switch.ofctl(&["dump-flows", "table=220"]).contains("actions=drop"));
+    // Flows of others are seen, and stay.
+    switch.ofctl(&["add-flow", "table=100,priority=7,cookie=0x1,actions=drop"]);
+    controller.wait(dpid, "foreign", |status| status.foreign_flows == before.foreign_flows + 1);
+    // What is right is left alone.
+    let rest = controller.programmers.status(dpid);
+    std::thread::sleep(AUDITS * 5);
+    let status = controller.programmers.status(dpid);
+    assert_eq!((status.flow_mods, status.drift), (rest.flow_mods, rest.drift));
+    assert!(switch.ofctl(&["dump-flows", "table=100,cookie=0x1/-1"]).contains("priority=7"));
+}
+
+#[test]
 fn one_flow_that_the_switch_refuses_does_not_stop_the_others() {
     let switch = Switch::start();
     let dpid = dpid(&switch);
@@ -192,7 +231,7 @@ fn one_flow_that_the_switch_refuses_does_not_stop_the_others() {
     let bad = Flow::table(ELAN_DMAC)
         .priority(30)
         .matching([matches::elan_tag(ElanTag(1))])
-        .then([actions::group(999)])
+        .then([actions::group(300_999)])
         .owned_by(&owner);
     wanted.put_flow(Arc::new(bad));
     let controller = Controller::start(BTreeMap::from([(dpid, wanted)]));
@@ -206,8 +245,9 @@ fn one_flow_that_the_switch_refuses_does_not_stop_the_others() {
 
     // The missing group appears: the flow follows by itself.
     let mut mended = Delta::default();
-    mended
-        .put_group(Arc::new(Group::all(999).bucket([actions::resubmit(EGRESS_DISPATCHER)]).owned_by(&owner)));
+    mended.put_group(Arc::new(
+        Group::all(300_999).bucket([actions::resubmit(EGRESS_DISPATCHER)]).owned_by(&owner),
+    ));
     controller.programmers.apply(2, BTreeMap::from([(dpid, mended)]));
     controller.wait(dpid, "mended", |status| status.programmed == 2 && status.failures.is_empty());
     assert_eq!(count(&switch), 11 + base_flows().len());

@@ -137,7 +137,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         warn!(place = %place.display(), "a password for admin was made; read it there");
     }
     let (reports, reported) = mpsc::channel(REPORTS);
-    let programmers = Programmers::new(reports);
+    let programmers = Programmers::new(reports, settings.audits);
     let journal = SledJournal::open(&settings.data_dir)?;
     let sink = programmers.clone();
     let engine = Engine::new(schema, Box::new(move |revision, deltas| sink.apply(revision.0, deltas)));

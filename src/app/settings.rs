@@ -78,6 +78,9 @@ pub struct ServeOptions {
     /// How old counters of switches may be when somebody reads them; a switch is asked no more often [default: 3]
     #[arg(long, env = "COEUS_STATISTICS_SECONDS", value_name = "SECONDS")]
     pub statistics_seconds: Option<u64>,
+    /// How often what a switch holds is read back and put right, beside when it connects; 0: never [default: 5]
+    #[arg(long, env = "COEUS_AUDIT_SECONDS", value_name = "SECONDS")]
+    pub audit_seconds: Option<u64>,
     /// What is logged: error, warn, info, debug, trace, or by module (coeus=debug,warn) [default: info]
     #[arg(long, env = "COEUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -115,6 +118,7 @@ struct File {
     history_revisions: Option<usize>,
     history_seconds: Option<u64>,
     statistics_seconds: Option<u64>,
+    audit_seconds: Option<u64>,
     log: Option<String>,
     log_format: Option<LogFormat>,
 }
@@ -142,6 +146,8 @@ pub struct Settings {
     pub history: History,
     /// How old counters of switches may be.
     pub statistics: Duration,
+    /// Between two looks at what a switch holds; none: when it connects only.
+    pub audits: Duration,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -196,6 +202,7 @@ impl Settings {
             statistics: Duration::from_secs(
                 options.statistics_seconds.or(file.statistics_seconds).unwrap_or(3),
             ),
+            audits: Duration::from_secs(options.audit_seconds.or(file.audit_seconds).unwrap_or(5)),
             data_dir: options.data_dir.or(file.data_dir).unwrap_or_else(|| "/var/lib/coeus".into()),
             restconf: or(options.restconf, file.restconf, "127.0.0.1:8181"),
             restconf_plain,

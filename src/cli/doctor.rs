@@ -116,6 +116,13 @@ fn of_switches(switches: &Value) -> Vec<Finding> {
                 text: format!("refused {} of {}: {}", text("subject"), text("owner"), text("message")),
                 next: "compare the versions of Open vSwitch and Coeus; it is sent again by itself",
             });
+        } else if let Some((mended, last)) = drifted(switch) {
+            findings.push(Finding {
+                level: Level::Warning,
+                what,
+                text: format!("{mended} flows, groups and meters of ours were changed by somebody else and put right, last at {last}"),
+                next: "who else programs it? (ovs-vsctl get-controller; coeus get coeus-status:switches says what it was)",
+            });
         } else if !matches!(cell("foreign-flows").as_str(), "" | "0") {
             findings.push(Finding {
                 level: Level::Warning,
@@ -133,6 +140,12 @@ fn of_switches(switches: &Value) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// How much was put right on a switch, and when last, if anything.
+fn drifted(switch: &Value) -> Option<(String, String)> {
+    let drift = switch.get("drift")?;
+    Some((plain(drift.get("mended")?), plain(drift.get("last")?)))
 }
 
 fn of_pods(objects: &[Value], switches: &Value) -> Vec<Finding> {
@@ -238,8 +251,11 @@ mod tests {
             {"dpid": "a", "connected": true, "desired-flows": 9, "programmed-revision": "4"},
             {"dpid": "b", "connected": false},
             {"dpid": "c", "connected": true, "error": [{"subject": "a flow", "owner": "elan x", "message": "no"}]},
-            {"dpid": "d", "connected": true, "foreign-flows": 3}]}});
-        assert_eq!(levels(&of_switches(&switches)), [Level::Ok, Level::Fault, Level::Fault, Level::Warning]);
+            {"dpid": "d", "connected": true, "foreign-flows": 3},
+            {"dpid": "e", "connected": true, "drift": {"mended": "0"}},
+            {"dpid": "f", "connected": true, "drift": {"mended": "3", "last": "2026-11-22T20:00:00Z"}}]}});
+        let found = [Level::Ok, Level::Fault, Level::Fault, Level::Warning, Level::Ok, Level::Warning];
+        assert_eq!(levels(&of_switches(&switches)), found);
         assert_eq!(levels(&of_switches(&Value::Null)), [Level::Warning]);
         let pods = [
             json!({"name": "blue:a", "state": "desired"}),

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::BytesMut;
 use openflow_rs::{CtFlush, Message, MultipartReply, MultipartRequest, PacketOut};
 use tokio::sync::{Notify, mpsc, watch};
 
+use super::audit::Pace;
 use super::forget;
 use super::report::Status;
 use super::task::Task;
@@ -42,6 +43,7 @@ pub(super) struct Inner {
     /// Told whenever a status changed.
     pub reports: mpsc::Sender<Dpid>,
     pub timings: Timings,
+    pub pace: Pace,
 }
 
 pub(super) struct Slot {
@@ -72,8 +74,9 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Programmers {
-    /// `reports` gets the id of a switch whenever its [`Status`] changed; when it is full, reports are joined.
-    pub fn new(reports: mpsc::Sender<Dpid>) -> Programmers {
+    /// `reports` gets the id of a switch whenever its [`Status`] changed; when it is full, reports are joined. Switches are looked at again
+    /// every so often; with no time in between when they connect only.
+    pub fn new(reports: mpsc::Sender<Dpid>, audits: Duration) -> Programmers {
         Programmers {
             inner: Arc::new(Inner {
                 told: Mutex::default(),
@@ -81,6 +84,7 @@ impl Programmers {
                 gate: watch::channel(false).0,
                 reports,
                 timings: Timings::default(),
+                pace: Pace::new(audits),
             }),
         }
     }
@@ -233,7 +237,7 @@ mod tests {
     #[tokio::test]
     async fn a_switch_that_was_known_before_is_shown_as_lost() {
         let (reports, mut reported) = mpsc::channel(4);
-        let programmers = Programmers::new(reports);
+        let programmers = Programmers::new(reports, Duration::ZERO);
         let owner = Owner::<owners::Elan>::new("e");
         let mut delta = Delta::default();
         delta.put_flow(Arc::new(Flow::table(ELAN_DMAC).priority(20).matching([]).owned_by(&owner)));

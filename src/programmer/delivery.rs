@@ -20,7 +20,7 @@ const BUNDLE: usize = 9_000;
 /// Bytes handed to the session at once.
 const CHUNK: usize = 48 << 10;
 /// Longest wait for an answer of the switch.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Task {
     /// What the switch holds.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
+use super::audit::Drift;
 use crate::datastore::{Edit, Snapshot, Store};
 use crate::net::{Dpid, timestamp};
 use crate::schema::{DataPath, Fields, Key, List, Node, Schema, Value, Values, lexical};
@@ -42,6 +43,7 @@ pub struct Status {
     pub barriers: u64,
     pub connects: u64,
     pub failures: Vec<Failure>,
+    pub drift: Drift,
 }
 
 /// Failures shown at most: enough to see the pattern.
@@ -76,9 +78,12 @@ impl Status {
         }
         let mut fields: Vec<_> = fields.into_iter().map(|(id, value)| (id, Node::Leaf(value))).collect();
         fields.push((leaf("openflow-session"), self.session(schema)));
+        fields.push((leaf("drift"), self.drifted(schema)));
         let node = Fields::of(fields);
         let errors = path.clone().child(leaf("error"));
+        let subjects = path.clone().child(leaf("drift")).child(leaf("drift/subject"));
         let mut edits = vec![
+            Edit::remove(Store::Operational, subjects),
             Edit::merge(Store::Operational, path, node.into()),
             Edit::remove(Store::Operational, errors.clone()),
         ];
@@ -99,6 +104,18 @@ impl Status {
         }
         edits.extend(self.inventory(schema, dpid));
         edits
+    }
+
+    /// `drift`: what was found changed by somebody else.
+    fn drifted(&self, schema: &Schema) -> Node {
+        let leaf = |name: &str| schema.resolve(&format!("/coeus-status:switches/switch/drift/{name}"));
+        let mut fields = vec![(leaf("mended"), Node::Leaf(Value::Uint(self.drift.mended)))];
+        fields.extend(self.drift.last.map(|last| (leaf("last"), Node::Leaf(Value::text(timestamp(last))))));
+        if !self.drift.subjects.is_empty() {
+            let subjects: Values = self.drift.subjects.iter().map(Value::text).collect();
+            fields.push((leaf("subject"), Node::LeafList(subjects)));
+        }
+        Fields::of(fields).into()
     }
 
     /// `openflow-session`: whether the switch is there, since when, and why it was lost.

@@ -10,13 +10,13 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{info, warn};
 
-use super::actor::{Inner, Slot, locked};
-use super::diff::{ItemId, plan, plan_delta};
+use super::actor::{Desired, Inner, Slot, locked};
+use super::diff::{Actual, Item, ItemId, plan, plan_delta};
 use super::forget;
 use super::policed;
 use super::report::{Failure, Status};
 use super::warm;
-use crate::pipeline::{ANTISPOOF_ADDRESS, Delta, FlowChange, FlowKey, PSNAT};
+use crate::pipeline::{ANTISPOOF_ADDRESS, Delta, Flow, FlowChange, FlowKey, PSNAT};
 use crate::southbound::openflow::{Connected, Incoming, SessionClosed, SessionHandle};
 
 /// Pause before refused items are sent again; it doubles up to [`RETRY_AT_MOST`] while nothing gets better.
@@ -34,6 +34,17 @@ pub(super) enum End {
     Silent(&'static str),
     #[error(transparent)]
     Session(#[from] SessionClosed),
+}
+
+/// What leads from what a switch holds to what it should.
+pub(super) struct Mending {
+    pub items: Vec<Item>,
+    forgotten: Vec<CtFlush>,
+    getting_out: BTreeSet<CtFlush>,
+    tunnels: Vec<Arc<Flow>>,
+    revision: u64,
+    /// Flows that it should hold.
+    wanted: usize,
 }
 
 pub(super) struct Task {
@@ -118,8 +129,7 @@ impl Task {
         let actual = self.read_back().await?;
         self.groups = actual.groups.keys().copied().collect();
         self.meters = actual.meters.keys().copied().collect();
-        let getting_out;
-        let (items, forgotten, revision, wanted, tunnels) = {
+        let mending = {
             let mut desired = locked(&self.slot.desired);
             if !self.is_current() {
                 return Err(End::Closed("a newer session took its place".into()));
@@ -128,21 +138,14 @@ impl Task {
             desired.pending = Delta::default();
             desired.since = None;
             desired.forgotten.clear();
-            let held = &desired.tables;
-            let tunnels: Vec<_> = held.flows().filter(|flow| warm::endpoint(flow).is_some()).collect();
-            let mut forgotten = forget::by_comparison(&held.groups, &actual);
-            let ways_out: Vec<_> = held.flows().filter(|flow| flow.table == PSNAT.id()).collect();
-            forgotten.extend(forget::by_flows(ways_out.iter().map(AsRef::as_ref), &actual));
-            getting_out = forget::sources(ways_out.iter().map(AsRef::as_ref));
-            (plan(held, &actual), forgotten, desired.revision, held.flow_count(), tunnels)
+            self.compare(&desired, &actual)
         };
-        info!(switch = %self.slot.dpid, held = actual.flows.len(), wanted, messages = items.len(), "read back");
+        let (held, wanted, messages) = (actual.flows.len(), mending.wanted, mending.items.len());
+        info!(switch = %self.slot.dpid, held, wanted, messages, "read back");
         self.report(|status, _| status.foreign_flows = actual.foreign_flows);
-        self.deliver(items).await?;
-        self.forget(forgotten, &getting_out).await?;
-        self.warm(tunnels.iter().map(AsRef::as_ref)).await?;
-        drop(tunnels);
-        self.confirmed(revision);
+        drop(actual);
+        self.mend(mending).await?;
+        let mut look = Instant::now() + self.inner.pace.every().unwrap_or(NEVER);
         let mut pause = RETRY;
         let alarm = sleep(if self.failed.is_empty() { NEVER } else { pause });
         tokio::pin!(alarm);
@@ -158,6 +161,7 @@ impl Task {
                     alarm.as_mut().reset(Instant::now() + if self.failed.is_empty() { NEVER } else { pause });
                 }
                 () = sleep_until(again.map_or_else(Instant::now, Instant::from_std)), if again.is_some() => self.forget_again().await?,
+                () = sleep_until(look) => look = Instant::now() + self.look_again().await?,
                 incoming = self.replies.recv() => self.unasked(incoming)?,
             }
             // Other traffic must not put a retry off; something newly refused gets an early one.
@@ -169,6 +173,30 @@ impl Task {
                 }
             }
         }
+    }
+
+    /// What it takes to make right what the switch holds.
+    pub(super) fn compare(&self, desired: &Desired, actual: &Actual) -> Mending {
+        let held = &desired.tables;
+        let ways_out: Vec<_> = held.flows().filter(|flow| flow.table == PSNAT.id()).collect();
+        let mut forgotten = forget::by_comparison(&held.groups, actual);
+        forgotten.extend(forget::by_flows(ways_out.iter().map(AsRef::as_ref), actual));
+        Mending {
+            items: plan(held, actual),
+            forgotten,
+            getting_out: forget::sources(ways_out.iter().map(AsRef::as_ref)),
+            tunnels: held.flows().filter(|flow| warm::endpoint(flow).is_some()).collect(),
+            revision: desired.revision,
+            wanted: held.flow_count(),
+        }
+    }
+
+    pub(super) async fn mend(&mut self, mending: Mending) -> Result<(), End> {
+        self.deliver(mending.items).await?;
+        self.forget(mending.forgotten, &mending.getting_out).await?;
+        self.warm(mending.tunnels.iter().map(AsRef::as_ref)).await?;
+        self.confirmed(mending.revision);
+        Ok(())
     }
 
     /// Sends what has changed since the last time.
@@ -269,7 +297,7 @@ impl Task {
         self.slot.confirmed.send_replace(revision);
     }
 
-    fn report(&self, change: impl FnOnce(&mut Status, &Task)) {
+    pub(super) fn report(&self, change: impl FnOnce(&mut Status, &Task)) {
         change(&mut locked(&self.slot.status), self);
         // A full queue holds a report that will read the newest status anyway.
         let _ = self.inner.reports.try_send(self.slot.dpid);

@@ -122,6 +122,11 @@ impl Page<'_, '_> {
             let id = leaf(self, from);
             self.counters(name, help, "dpid", &values(&number(id)))?;
         }
+        let (drift, mended) = (leaf(self, "drift"), leaf(self, "drift/mended"));
+        let drifted = values(&|entry| entry.container(drift)?.leaf(mended)?.as_uint());
+        let help =
+            "Flows, groups and meters that somebody else had changed on a switch and that were put right";
+        self.counters("coeus_switch_drift_mended", help, "dpid", &drifted)?;
         for (name, from, help) in GAUGES {
             let id = leaf(self, from);
             self.gauges(name, help, "dpid", &values(&number(id)))?;
