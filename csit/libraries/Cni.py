@@ -9,13 +9,14 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
-from lab import LabError, Pod, run, wait_until
+from lab import LabError, Pod, come_to, run, wait_until
 
 #: Where Debian has the reference plugins (containernetworking-plugins).
 PLUGINS = "/usr/lib/cni"
@@ -26,10 +27,10 @@ class Runtime:
     """What a container runtime does with a plugin: environment, standard input, and the result kept for CHECK and DEL."""
 
     def __init__(self, plugin, config):
-        self.plugin, self.config, self.results = plugin, config, {}
+        self.plugin, self.config, self.results, self.path = plugin, config, {}, PLUGINS
 
     def start(self, command, container="", netns="", ifname="eth0", args="", more=None, environment=None):
-        known = {"CNI_COMMAND": command, "CNI_CONTAINERID": container, "CNI_NETNS": netns, "CNI_IFNAME": ifname, "CNI_ARGS": args, "CNI_PATH": PLUGINS}
+        known = {"CNI_COMMAND": command, "CNI_CONTAINERID": container, "CNI_NETNS": netns, "CNI_IFNAME": ifname, "CNI_ARGS": args, "CNI_PATH": self.path}
         variables = {"PATH": os.environ["PATH"], **known, **(environment or {})}
         config = {**self.config, **(more or {})}
         if command in ("CHECK", "DEL") and (container, ifname) in self.results:
@@ -75,6 +76,7 @@ class CniPod(Pod):
 class Cni:
     def __init__(self):
         self.agents, self.runtimes, self.containers, self.uids = {}, {}, 0, {}
+        self.counting, self.cut = threading.Lock(), []
 
     @property
     def coeus(self):
@@ -145,10 +147,12 @@ class Cni:
 
     def sandbox(self):
         """A container's id and its new namespace."""
-        self.containers += 1
-        name = f"{self.lab.tag}k{self.containers}"
+        with self.counting:
+            self.containers += 1
+            number = self.containers
+        name = f"{self.lab.tag}k{number}"
         self.lab.add_namespace(name)
-        return f"{self.containers:064x}", name
+        return f"{number:064x}", name
 
     def args(self, namespace, name, *more):
         pairs = ["IgnoreUnknown=1"] + ([f"K8S_POD_NAMESPACE={namespace}"] if namespace else []) + [f"K8S_POD_NAME={name}", *more]
@@ -157,7 +161,10 @@ class Cni:
     @keyword
     def add_by_cni(self, node, name, *more, namespace="", expected=0, config=None):
         """ADD of a new container; `more` are pairs of CNI_ARGS. Returns the result, or the error that was expected."""
-        container, netns = self.sandbox()
+        return self.add(node, self.sandbox(), name, more, namespace, expected, config)
+
+    def add(self, node, sandbox, name, more, namespace="", expected=0, config=None):
+        container, netns = sandbox
         pod = CniPod(self.lab, self.coeus.node(node), netns)
         pod.container = container
         status, answer = self.runtime(node).call(
@@ -230,6 +237,30 @@ class Cni:
         """Where the reference plugin host-local keeps its leases; it goes with the laboratory."""
         return str(self.lab.dir / "leases")
 
+    @keyword
+    def plugin_that_hangs(self, node):
+        """A program `hangs` on the CNI_PATH of a node, which waits for another that it starts."""
+        folder = self.lab.dir / "hanging"
+        folder.mkdir()
+        self.plugin_does(f"sleep 1000 & echo $! >> {folder}/pids; echo $$ >> {folder}/pids; wait")
+        self.runtime(node).path = f"{folder}:{PLUGINS}"
+
+    def plugin_does(self, what):
+        program = self.lab.dir / "hanging/hangs"
+        program.write_text(f"#!/bin/sh\n{what}\n")
+        program.chmod(0o755)
+
+    @keyword
+    def plugin_hangs_no_more(self):
+        self.plugin_does("cat > /dev/null")
+
+    @keyword
+    def plugin_should_have_been_killed(self):
+        """With what it has started."""
+        pids = (self.lab.dir / "hanging/pids").read_text().split()
+        alive = lambda: run("ps", "-o", "pid=,stat=,args=", "-p", ",".join(pids), check=False)  # noqa: E731
+        come_to("nothing of the plugin runs", alive, lambda found: all(" Z" in line for line in found.splitlines()), 10)
+
     # -- what is there
 
     @keyword
@@ -291,7 +322,7 @@ class Cni:
     # -- many at once, and ends at any moment
 
     @keyword
-    def add_many_at_once(self, node, number):
+    def add_many(self, node, number, at_once=None):
         """Returns the time of the slowest ADD. All must succeed, and no two may share an address, a device or a MAC address."""
         sandboxes = [self.sandbox() for _ in range(int(number))]
 
@@ -301,7 +332,7 @@ class Cni:
             status, answer = self.runtime(node).call("ADD", container, f"/run/netns/{netns}", args=self.args("", f"many{place}"))
             return status, answer, time.monotonic() - began
 
-        with concurrent.futures.ThreadPoolExecutor(int(number)) as pool:
+        with concurrent.futures.ThreadPoolExecutor(int(at_once or number)) as pool:
             done = list(pool.map(add, range(int(number))))
         failed = [answer for status, answer, _ in done if status]
         if failed:
@@ -318,45 +349,86 @@ class Cni:
             pod.is_told(done[place][1])
             self.coeus.pods[f"default:many{place}"] = pod
         times = sorted(spent for _, _, spent in done)
-        logger.info(f"{number} ADDs at once: median {times[len(times) // 2]:.3f} s, slowest {times[-1]:.3f} s", also_console=True)
+        logger.info(f"{number} ADDs, {at_once or number} at once: median {times[len(times) // 2]:.3f} s, slowest {times[-1]:.3f} s", also_console=True)
         return times[-1]
 
     @keyword
-    def delete_many_at_once(self, number):
+    def each_of_many_should_answer(self, number, at_once=8):
+        """Each is asked by the one before it, and the first by the last."""
+        pods = [self.coeus.pods[f"default:many{place}"] for place in range(int(number))]
+        with concurrent.futures.ThreadPoolExecutor(int(at_once)) as pool:
+            answered = list(pool.map(lambda pair: pair[0].reaches(pair[1].address), zip(pods[-1:] + pods, pods)))
+        silent = [pod.address for pod, answers in zip(pods, answered) if not answers]
+        if silent:
+            raise AssertionError(f"{len(silent)} of {number} do not answer: {silent[:5]}")
+
+    @keyword
+    def delete_many(self, number, at_once=None):
         pods = [f"default:many{place}" for place in range(int(number))]
-        with concurrent.futures.ThreadPoolExecutor(len(pods)) as pool:
+        with concurrent.futures.ThreadPoolExecutor(int(at_once or number)) as pool:
             list(pool.map(lambda pod: self.call_by_cni("DEL", pod), pods))
         for pod in pods:
             self.lab.remove_namespace(self.coeus.pods.pop(pod).namespace)
 
     @keyword
-    def end_in_the_middle(self, node, whom, rounds, seed=1):
-        """Ends the agent or the plugin with SIGKILL at random points of ADD; returns in how many rounds something had been made."""
-        draw, begun = random.Random(int(seed)), 0
+    def end_in_the_middle(self, node, whom, rounds, seed=None):
+        """Ends the agent or the plugin with SIGKILL at random moments of ADD, DEL and GC, as long as these usually take. COEUS_SEED, which is printed,
+        draws the same calls and moments again. Returns how many calls were cut, and after how many of them something was left."""
+        seed = int(seed or os.environ.get("COEUS_SEED") or random.SystemRandom().randrange(1 << 32))
+        logger.info(f"{whom}: COEUS_SEED={seed}", also_console=True)
+        draw, begun, cut = random.Random(seed), 0, 0
+        usual = self.time_of_calls(node)
+        added = []
         for number in range(int(rounds)):
-            container, netns = self.sandbox()
-            process = self.runtime(node).start("ADD", container, f"/run/netns/{netns}", args=self.args("", f"cut{number}"))
+            command, moment = draw.choice(["ADD", "ADD", "ADD", "DEL", "DEL", "GC"]), draw.uniform(0, 1.2)
+            if command != "ADD" and not added:
+                added.append(self.add_to_be_cut(node, f"whole{number}"))
+            container, netns, args = added.pop() if command == "DEL" else (*self.sandbox(), self.args("", f"cut{number}"))
+            self.cut.append(netns)
+            more = {"cni.dev/valid-attachments": []} if command == "GC" else None
+            process = self.runtime(node).start(command, container, f"/run/netns/{netns}", args=args, more=more)
             process.stdin.write(process.text)
             process.stdin.close()
-            time.sleep(draw.uniform(0, 0.06))
+            time.sleep(moment * usual[command])
             if whom == "agent":
                 self.kill_agent(node)
             else:
                 process.kill()
-            process.wait(timeout=PATIENCE)
+            cut += process.wait(timeout=PATIENCE) != 0
             process.stdout.close()
             process.stderr.close()
+            if command == "GC":
+                added.clear()
             if whom == "agent":
                 begun += any(self.left(node).values())
                 self.start_agent(node)
-            self.lab.namespaces_of_cut = getattr(self.lab, "namespaces_of_cut", []) + [netns]
-        return begun
+        return cut, begun
+
+    def add_to_be_cut(self, node, name):
+        container, netns = self.sandbox()
+        self.cut.append(netns)
+        status, answer = self.runtime(node).call("ADD", container, f"/run/netns/{netns}", args=self.args("", name))
+        if status:
+            raise AssertionError(f"ADD of {name}: {answer}")
+        return container, netns, self.args("", name)
+
+    def time_of_calls(self, node):
+        """Seconds that a call usually takes, by its name."""
+        took = {}
+        container, netns = self.sandbox()
+        for command in ("ADD", "DEL", "GC"):
+            began = time.monotonic()
+            more = {"cni.dev/valid-attachments": []} if command == "GC" else None
+            self.runtime(node).call(command, container, f"/run/netns/{netns}", args=self.args("", "usual"), more=more)
+            took[command] = time.monotonic() - began
+        self.lab.remove_namespace(netns)
+        return took
 
     @keyword
     def forget_the_cut(self):
-        for netns in getattr(self.lab, "namespaces_of_cut", []):
+        for netns in self.cut:
             self.lab.remove_namespace(netns)
-        self.lab.namespaces_of_cut = []
+        self.cut = []
 
     # -- a kubelet
 
@@ -369,9 +441,9 @@ class Cni:
         metadata = {"labels": labels}
         if known is None:
             self.uids[namespace, name] = api.put("Pod", name, namespace, metadata=metadata, spec=spec, status={"phase": "Pending"})
-        result = self.add_by_cni(
-            node, name, f"K8S_POD_INFRA_CONTAINER_ID={self.containers + 1:064x}", f"K8S_POD_UID={self.uids[namespace, name]}", namespace=namespace
-        )
+        sandbox = self.sandbox()
+        more = f"K8S_POD_INFRA_CONTAINER_ID={sandbox[0]}", f"K8S_POD_UID={self.uids[namespace, name]}"
+        result = self.add(node, sandbox, name, more, namespace)
         ips = [{"ip": ip["address"].split("/")[0]} for ip in result["ips"]]
         status = {"phase": "Running", "podIP": ips[0]["ip"], "podIPs": ips}
         api.put("Pod", name, namespace, metadata=metadata, spec=spec, status=status)
@@ -381,6 +453,17 @@ class Cni:
     def kubelet_ends(self, namespace, name):
         self.delete_by_cni(f"{namespace}:{name}")
         BuiltIn().get_library_instance("Kube").api.delete("Pod", name, namespace)
+
+    @keyword
+    def kubelet_runs_many(self, namespace, prefix, node, number, at_once=8, **labels):
+        """Pods of a node, so many at once, as a kubelet that was given them together. Returns their addresses."""
+        with concurrent.futures.ThreadPoolExecutor(int(at_once)) as pool:
+            return list(pool.map(lambda place: self.kubelet_runs(namespace, f"{prefix}{place}", node, **labels), range(int(number))))
+
+    @keyword
+    def kubelet_ends_many(self, namespace, prefix, number, at_once=8):
+        with concurrent.futures.ThreadPoolExecutor(int(at_once)) as pool:
+            list(pool.map(lambda place: self.kubelet_ends(namespace, f"{prefix}{place}"), range(int(number))))
 
     # -- a runtime of others
 

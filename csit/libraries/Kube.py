@@ -112,9 +112,18 @@ class Kube:
         self.api.delete("Pod", name, namespace)
 
     @keyword
-    def service_is(self, namespace, name, address, port, target):
+    def service_is(self, namespace, name, address, port, target, external=None, ingress=None):
+        """`external`: one of its `externalIPs`; `ingress`: the address that a load balancer gave it."""
         ports = [{"name": "web", "port": int(port), "targetPort": int(target), "protocol": "TCP"}]
-        self.api.put("Service", name, namespace, spec={"clusterIP": address, "clusterIPs": [address], "ports": ports, "type": "ClusterIP"})
+        spec = {"clusterIP": address, "clusterIPs": [address], "ports": ports, "type": "LoadBalancer" if ingress else "ClusterIP"}
+        if external:
+            spec["externalIPs"] = [external]
+        self.api.put("Service", name, namespace, spec=spec, status={"loadBalancer": {"ingress": [{"ip": ingress}]} if ingress else {}})
+
+    @keyword
+    def service_goes(self, namespace, name):
+        self.api.delete("Service", name, namespace)
+        self.slice_goes(namespace, name)
 
     @keyword
     def service_has(self, namespace, name, port, *addresses):

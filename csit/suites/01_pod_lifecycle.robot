@@ -6,12 +6,6 @@ Suite Teardown      Stop Lab
 
 *** Variables ***
 ${ELAN 1}           192.168.200.1:blue
-@{OPERATIONAL LISTS}
-...                 ietf-interfaces:interfaces-state    odl-interface-meta:if-indexes-interface-map
-...                 odl-interface-meta:dpn-to-interface-list    interface-service-bindings:bound-services-state-list
-...                 elan:elan-dpn-interfaces    elan:elan-forwarding-tables    elan:elan-state    elan:elan-tag-name-map
-...                 odl-l3vpn:vpn-instance-op-data    odl-l3vpn:vpn-interface-op-data    odl-l3vpn:prefix-to-interface
-...                 pod-meta:podidentifier-info    coeus-status:objects
 
 *** Test Cases ***
 TC1 A Pod Within A Node Under A Namespace
@@ -159,13 +153,3 @@ Start Two Nodes
         ${count}=    Wait Until Keyword Succeeds    30 s    500 ms    Settled Flow Count    ${node}
         Set Suite Variable    ${EMPTY FLOWS ${node}}    ${count}
     END
-
-Settled Flow Count
-    [Documentation]    The number of flows of a node without pods, once it has stopped changing.
-    [Arguments]    ${node}
-    ${before}=    Flow Count    ${node}
-    Should Be True    ${before} > 10
-    Sleep    400 ms
-    ${after}=    Flow Count    ${node}
-    Should Be Equal    ${before}    ${after}
-    RETURN    ${after}

@@ -100,8 +100,7 @@ Addresses And A Mac Address May Be Asked For
     Nothing Should Be Left    1
 
 A Pod Of Both Versions
-    ${pool}=    Evaluate    {"dhcp_allocation_pool:network": [{"network-id": "six", "allocation-pool": [{"subnet": "fd00:6::/64", "allocate-from": "fd00:6::10", "allocate-to": "fd00:6::ff"}]}]}
-    PUT On Session    coeus    ${CONFIG}/dhcp_allocation_pool:dhcp_allocation_pool/network/six    json=${pool}    expected_status=201
+    Has Pool Of IPv6    six
     Network Is    1    namespace=six
     Network Is    2    namespace=six
     Add By Cni    1    d1
@@ -112,8 +111,7 @@ A Pod Of Both Versions
     Delete By Cni    default:d1
     Delete By Cni    default:d2
     Nothing Should Be Left    1
-    DELETE On Session    coeus    ${CONFIG}/dhcp_allocation_pool:dhcp_allocation_pool/network/six    expected_status=200
-    [Teardown]    Usual Networks
+    [Teardown]    Has No Pool Of IPv6    six
 
 Each Version Is Answered In Its Own Words
     FOR    ${version}    IN    0.3.0    0.3.1    0.4.0    1.0.0    1.1.0
@@ -153,6 +151,17 @@ What An IPAM Plugin Refuses Leaves Nothing
     ${answer}=    Add By Cni    1    none    expected=2
     Should Contain    ${answer}[msg]    ipam.type
     Nothing Should Be Left    1
+    [Teardown]    Usual Networks
+
+An IPAM Plugin That Hangs Is Ended And Named
+    Network Is    1    ipam=${{ {"type": "hangs"} }}    timeout=${1}
+    Plugin That Hangs    1
+    ${answer}=    Add By Cni    1    stuck    expected=11
+    Should Contain    ${answer}[msg]    hangs, ADD: it has not ended after 1 s
+    Plugin Should Have Been Killed
+    # Its DEL hangs as well, and is tried again until it ends.
+    Plugin Hangs No More
+    Nothing Should Be Left    1    timeout=25
     [Teardown]    Usual Networks
 
 An Entry That Has An Address Is Plugged In As It Is
@@ -207,6 +216,29 @@ A Newer Sandbox Of A Pod Takes Over
     Nothing Should Be Left    1
     Delete By Cni    default:far
 
+Neighbours Know A New Sandbox By Its New MAC Address At Once
+    Has Pool Of IPv6    six
+    Network Is    1    namespace=six
+    Add By Cni    1    peer
+    Add By Cni    1    moved    IP=10.11.1.50,fd00:6::50
+    FOR    ${address}    IN    10.11.1.50    fd00:6::50
+        Ping Should Pass    default:peer    ${address}
+    END
+    ${old}=    Resolved Mac    default:peer    10.11.1.50
+    Add By Cni    1    moved    IP=10.11.1.50,fd00:6::50
+    ${new}=    Pod Mac    default:moved
+    Should Not Be Equal    ${old}    ${new}
+    FOR    ${address}    IN    10.11.1.50    fd00:6::50
+        Ping Should Pass Once    default:peer    ${address}
+        ${known}=    Resolved Mac    default:peer    ${address}
+        Should Be Equal    ${known}    ${new}
+    END
+    Delete By Cni    default:peer
+    Delete By Cni    default:moved
+    Collect By Cni    1
+    Nothing Should Be Left    1
+    [Teardown]    Has No Pool Of IPv6    six
+
 A Pod May Have Several Interfaces
     Add By Cni    1    m1
     Add By Cni    1    m2
@@ -223,23 +255,41 @@ A Pod May Have Several Interfaces
     Nothing Should Be Left    1
 
 A Hundred At Once
-    Add Many At Once    1    100
+    Add Many    1    100
     So Many Are There    1    100
     Ping Should Pass    default:many0    10.11.1.101
-    Delete Many At Once    100
+    Delete Many    100
     Nothing Should Be Left    1
 
-An Agent That Is Killed In The Middle Leaves Nothing
-    ${begun}=    End In The Middle    1    agent    20
-    Should Be True    ${begun} > 0
+Two Hundred On A Node
+    Add By Cni    2    far
+    ${before}=    Wait Until Keyword Succeeds    30 s    0.5 s    Settled Flow Count    1
+    Add Many    1    200    at_once=32
+    So Many Are There    1    200
+    Each Of Many Should Answer    200
+    Ping Should Pass    default:far    10.11.1.2
+    Ping Should Pass    default:far    10.11.1.201
+    Delete Many    200    at_once=32
+    Nothing Should Be Left    1
+    Flow Count Should Become    1    ${before}
+    Delete By Cni    default:far
+
+An Agent That Is Killed At Any Moment Leaves Nothing
+    ${before}=    Wait Until Keyword Succeeds    30 s    0.5 s    Settled Flow Count    1
+    ${cut}    ${begun}=    End In The Middle    1    agent    20
+    Should Be True    ${cut} > 0 and ${begun} > 0
     Collect By Cni    1
     Nothing Should Be Left    1
-    Forget The Cut
+    Flow Count Should Become    1    ${before}
+    [Teardown]    Forget The Cut
 
-A Plugin That Is Killed In The Middle Leaves Nothing
-    End In The Middle    1    plugin    20
+A Plugin That Is Killed At Any Moment Leaves Nothing
+    ${before}=    Wait Until Keyword Succeeds    30 s    0.5 s    Settled Flow Count    1
+    ${cut}    ${begun}=    End In The Middle    1    plugin    20
+    Should Be True    ${cut} > 0
     Wait Until Keyword Succeeds    40 s    0.5 s    Collecting Leaves Nothing    1
-    Forget The Cut
+    Flow Count Should Become    1    ${before}
+    [Teardown]    Forget The Cut
 
 What Ended While The Agent Was Away Is Found At Its Start
     Add By Cni    1    alive
@@ -354,6 +404,16 @@ Start Two Nodes With Agents
 Usual Networks
     Network Is    1
     Network Is    2
+
+Has Pool Of IPv6
+    [Arguments]    ${network}
+    ${pool}=    Evaluate    {"dhcp_allocation_pool:network": [{"network-id": $network, "allocation-pool": [{"subnet": "fd00:6::/64", "allocate-from": "fd00:6::10", "allocate-to": "fd00:6::ff"}]}]}
+    PUT On Session    coeus    ${CONFIG}/dhcp_allocation_pool:dhcp_allocation_pool/network/${network}    json=${pool}    expected_status=201
+
+Has No Pool Of IPv6
+    [Arguments]    ${network}
+    DELETE On Session    coeus    ${CONFIG}/dhcp_allocation_pool:dhcp_allocation_pool/network/${network}    expected_status=200
+    Usual Networks
 
 Upstream Network Is
     [Arguments]    ${node}    ${ipam}

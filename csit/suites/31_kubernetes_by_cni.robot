@@ -1,12 +1,10 @@
 *** Settings ***
 Documentation       A cluster from its API to its packets: the API server is played (csit/libraries/kube_api.py), as is kubelet, which calls the plugin for each pod that it
 ...                 is given; the watcher, the controller, the agents and Open vSwitch are the real ones, and there is no kube-proxy.
-Resource            ../resources/coeus.resource
-Library             ../libraries/Kube.py
-Library             ../libraries/Cni.py
+Resource            ../resources/cluster.resource
 Library             ../libraries/Traffic.py
-Suite Setup         Start A Cluster Of Two Nodes With Agents
-Suite Teardown      Run Keywords    Stop Agents    AND    Stop Cluster    AND    Stop Lab
+Suite Setup         Start A Cluster Of Two Nodes With Agents    blue
+Suite Teardown      Stop Cluster And Lab
 
 *** Test Cases ***
 Pods Run And Reach Each Other
@@ -59,19 +57,6 @@ What Is Gone Is Gone Everywhere
     Tables Should Be As From Scratch
 
 *** Keywords ***
-Start A Cluster Of Two Nodes With Agents
-    Start Lab And Session    2
-    Start Cluster
-    Node Joins    1    10.11.1.0/24
-    Node Joins    2    10.11.2.0/24
-    Namespace Is    blue
-    Start Watcher
-    FOR    ${node}    IN    1    2
-        Start Agent    ${node}
-        Network Is    ${node}
-    END
-    Datastore Should Follow
-
 The Service Should Carry
     [Arguments]    ${size}
     ${came}=    TCP Transfer    blue:client    blue:web    8080    ${size}    10.96.0.10

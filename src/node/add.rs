@@ -7,6 +7,7 @@ use coeus_cni::{Call, Code, Error, Interface, Ip, Request, Success};
 
 use super::Agent;
 use super::addresses::{Plan, Terms};
+use super::announce::announce;
 use super::layout::Layout;
 use super::link::{self, Inside};
 use super::namespace::Namespace;
@@ -111,6 +112,10 @@ impl Agent {
             .programmed(&target.entry, &target.name, patience)
             .map_err(|error| self.said_by_switch(error, &port))?;
         undo.is_done = true;
+        let told = namespace.run(|| announce(&inside.name, &inside.addresses)).and_then(|told| told);
+        if let Err(error) = told {
+            tracing::warn!("the neighbours of {} are not told where it is: {error}", target.name);
+        }
         let ms = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1e3);
         tracing::info!(
             addresses = ms(addressed - begin),

@@ -156,7 +156,7 @@ pub fn make_vlan(
     kernel.ask(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL).map(drop)
 }
 
-fn octets(mac: &str) -> io::Result<Vec<u8>> {
+pub(super) fn octets(mac: &str) -> io::Result<Vec<u8>> {
     let octets = mac.split(':').map(|part| u8::from_str_radix(part, 16)).collect::<Result<Vec<u8>, _>>();
     octets.map_err(|_| io::Error::other(format!("{mac} is no MAC address")))
 }

@@ -11,6 +11,7 @@
 
 mod add;
 mod addresses;
+mod announce;
 mod busy;
 mod check;
 mod datastore;
@@ -21,6 +22,7 @@ mod link;
 mod namespace;
 mod netlink;
 mod offload;
+mod program;
 mod record;
 mod remove;
 mod server;

@@ -2,7 +2,8 @@
 //! agent in between, all of it can be taken down.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -56,6 +57,12 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether it tells of what outlives a loss of power: entries of the datastore, and addresses of an IPAM plugin. Devices do not, and
+    /// ports say themselves whose they are.
+    fn must_last(&self) -> bool {
+        self.wrote != Wrote::Nothing || self.delegate.is_some()
+    }
+
     pub fn attachment(&self) -> Attachment {
         Attachment { container: self.container.clone(), ifname: self.ifname.clone() }
     }
@@ -123,13 +130,26 @@ impl Records {
         self.folder.join(format!("{:016x}.json", number(container, ifname)))
     }
 
+    /// Keeps a record, on the disk if it has to outlive a loss of power.
+    ///
     /// # Errors
     /// When it cannot be written.
     pub fn put(&self, record: &Record) -> io::Result<()> {
-        let file = self.file(&record.container, &record.ifname);
-        let new = file.with_extension("new");
-        std::fs::write(&new, serde_json::to_vec(record)?)?;
-        std::fs::rename(&new, &file)?;
+        if self.find(&record.container, &record.ifname).as_ref() == Some(record) {
+            return Ok(());
+        }
+        let path = self.file(&record.container, &record.ifname);
+        let new = path.with_extension("new");
+        let mut file = File::create(&new)?;
+        file.write_all(&serde_json::to_vec(record)?)?;
+        if record.must_last() {
+            file.sync_all()?;
+        }
+        std::fs::rename(&new, &path)?;
+        if record.must_last() {
+            // The name is the folder's.
+            File::open(&self.folder)?.sync_all()?;
+        }
         self.held().insert((record.container.clone(), record.ifname.clone()), record.clone());
         Ok(())
     }
