@@ -129,6 +129,58 @@ class Cni:
     def agent_says(self, node):
         return (self.coeus.node(node).dir / "agent.log").read_text()
 
+    # -- what the doctor says of a node
+
+    @keyword
+    def install_as_on_a_node(self, node, **keys):
+        """Folders as runtimes have them: the plugin, and a conflist of it."""
+        node = self.coeus.node(node)
+        for name in ("plugins", "networks"):
+            (node.dir / name).mkdir(exist_ok=True)
+        plugin = node.dir / "plugins/coeus-cni"
+        plugin.unlink(missing_ok=True)
+        plugin.symlink_to(self.lab.binary().parent / "coeus-cni")
+        plugin = {"type": "coeus-cni", "socket": str(node.dir / "cni/node.sock"), **keys}
+        (node.dir / "networks/10-coeus.conflist").write_text(json.dumps({"cniVersion": "1.0.0", "name": "pods", "plugins": [plugin]}))
+
+    @keyword
+    def take_away(self, node, path):
+        (self.coeus.node(node).dir / path).unlink()
+
+    @keyword
+    def doctor_of_node(self, node, *options, whom="root"):
+        """What `coeus doctor --node` finds: level, text and next step, by what was looked at."""
+        node = self.coeus.node(node)
+        account = [] if whom == "root" else ["setpriv", "--reuid", whom, "--clear-groups"]
+        environment = {**os.environ, "COEUS_PASSWORD": self.lab.password}
+        usual = {
+            "--server": f"https://{self.lab.address}:8443", "--socket": node.dir / "cni/node.sock", "--ovsdb": f"unix:{node.dir}/db.sock",
+            "--state-dir": node.dir / "state", "--cni-conf-dir": node.dir / "networks", "--cni-bin-dir": node.dir / "plugins",
+        }
+        usual = [word for option, value in usual.items() if option not in options for word in (option, value)]
+        output = run(
+            "nsenter", f"--net=/run/netns/{node.namespace}", *account, self.lab.binary(), "doctor", "--node", "--output", "json", "--insecure",
+            *usual, *options, env=environment, check=False, timeout=60,
+        )
+        logger.info(output)
+        return {one["what"]: one for one in json.loads(output)}
+
+    @keyword
+    def doctor_should_find_all_good(self, node, *options):
+        found = self.doctor_of_node(node, *options)
+        wrong = [one for one in found.values() if one["level"] != "ok"]
+        if wrong or len(found) < 10:
+            raise AssertionError(f"{wrong or found}")
+
+    @keyword
+    def doctor_should_name(self, node, what, *options, whom="root"):
+        """A fault, with a next step. Returns its text."""
+        found = self.doctor_of_node(node, *options, whom=whom)
+        one = found.get(what, {})
+        if one.get("level") != "FAULT" or not one["next"]:
+            raise AssertionError(f"{what} is not named as a fault: {list(found.values())}")
+        return one["text"]
+
     # -- networks and calls
 
     @keyword

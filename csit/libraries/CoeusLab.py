@@ -128,6 +128,11 @@ class CoeusLab:
         return found
 
     @keyword
+    def set_of_open_vswitch(self, node, command, *words):
+        """`set` or `remove` of the table Open_vSwitch."""
+        self.node(node).vsctl(command, "open_vswitch", ".", *words)
+
+    @keyword
     def say_underlay_mtu(self, node, octets):
         self.node(node).vsctl("set", "open_vswitch", ".", f"other_config:underlay_mtu={octets}")
 

@@ -5,6 +5,8 @@ import os
 import random
 import signal
 import subprocess
+import urllib.error
+import urllib.request
 
 import yaml
 from robot.api.deco import keyword, library
@@ -168,12 +170,17 @@ class Kube:
     @keyword
     def make_account_of_the_guide(self, name):
         """A user of the group `cluster`, and the rules for it that docs/guide/kubernetes.md says."""
-        command = [str(self.lab.binary()), "user", "--data-dir", str(self.lab.dir / "data"), "add", name, "--groups", "cluster"]
-        subprocess.run(command, input=self.lab.password + "\n", text=True, check=True, capture_output=True, timeout=30)
+        self.make_account(name, "cluster")
         guide = (lab.ROOT / "docs/guide/kubernetes.md").read_text(encoding="utf-8")
         rules = guide.split("PUT /rests/data/ietf-netconf-acm:nacm\n")[1].split("```")[0]
         status, answer = self.lab.request("PUT", "/rests/data/ietf-netconf-acm:nacm", json.loads(rules))
         assert status in (201, 204), f"{status}: {answer}"
+
+    @keyword
+    def make_account(self, name, *groups):
+        """With the laboratory's password."""
+        command = [str(self.lab.binary()), "user", "--data-dir", str(self.lab.dir / "data"), "add", name, *(word for group in groups for word in ("--groups", group))]
+        subprocess.run(command, input=self.lab.password + "\n", text=True, check=True, capture_output=True, timeout=30)
 
     @keyword
     def records_should_name(self, user):
@@ -261,6 +268,11 @@ class Kube:
         return len(events)
 
     @keyword
+    def note_of_event(self, name, reason):
+        events = [one for one in self.api.objects["Event"].values() if one["regarding"]["name"] == name and one["reason"] == reason]
+        return events[0]["note"]
+
+    @keyword
     def events_should_become(self, name, reason, count):
         come_to(f"{count} events {reason} of {name}", lambda: self.events_of(name, reason), lambda found: found == int(count), PATIENCE, 0.2)
 
@@ -270,6 +282,36 @@ class Kube:
         for _, uid in [key for key in self.held() if key[0] == "pods"]:
             status, answer = self.lab.request("DELETE", f"/rests/data/pod:coe/pods={uid}")
             assert status == 204, f"{status}: {answer}"
+
+    # -- the watcher's page
+
+    def page(self, path, port=9464):
+        """What it answers, whatever the status; nothing while it does not listen."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=5) as answer:
+                return answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.read().decode()
+        except OSError:
+            return ""
+
+    @keyword
+    def page_should_say(self, path, text):
+        found = self.page(path).strip()
+        assert found == text, f"/{path} says {found!r}"
+
+    def metric(self, name):
+        lines = [line.rpartition(" ") for line in self.page("metrics").splitlines()]
+        return next((value for found, _, value in lines if found == f"coeus_watch_{name}"), None)
+
+    @keyword
+    def metric_should_become(self, name, value):
+        come_to(f"{name} is {value}", lambda: self.metric(name), lambda found: found == str(value), PATIENCE, 0.2)
+
+    @keyword
+    def metric_should_come_to_grow(self, name):
+        before = float(self.metric(name) or 0)
+        come_to(f"{name} grows", lambda: float(self.metric(name) or 0), lambda found: found > before, PATIENCE, 0.2)
 
     # -- leaders
 

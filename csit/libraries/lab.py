@@ -109,7 +109,9 @@ class Node:
         )
         run("ip", "-n", self.namespace, "address", "replace", f"{self.local_ip}/24", "dev", "br-phy")
         run("ip", "-n", self.namespace, "link", "set", "br-phy", "up")
-        self.vsctl("set", "open_vswitch", ".", f"other_config:local_ip={self.local_ip}")
+        # As ovs-ctl does.
+        version = run("ovs-vswitchd", "--version").split()[3]
+        self.vsctl("set", "open_vswitch", ".", f"other_config:local_ip={self.local_ip}", f"ovs_version={version}")
 
     def inside(self, *command, **options):
         """Runs a command in the node's namespace."""

@@ -3,6 +3,7 @@ Documentation       The CNI plugin and the node agent, called by a runtime of ou
 ...                 returns, what DEL, GC and a start of the agent take away is gone from the switch, the kernel, the datastore and the agent.
 Resource            ../resources/coeus.resource
 Library             ../libraries/Cni.py
+Library             ../libraries/Kube.py
 Library             ../libraries/Traffic.py
 Suite Setup         Start Two Nodes With Agents
 Suite Teardown      Run Keywords    Stop Agents    AND    Stop Lab
@@ -366,6 +367,47 @@ What Is Odd Is Refused By Its Name
     stdin: {                          6    standard input
     stdin:                            6    standard input
 
+The Doctor Finds All Good On A Node
+    Install As On A Node    1
+    Doctor Should Find All Good    1
+    Make Account Of The Guide    agent
+    # Accounts that are added are known within a second.
+    Wait Until Keyword Succeeds    10 s    0.5 s    Doctor Should Find All Good    1    --user    agent
+
+The Doctor Names What Is Broken On A Node
+    Doctor Should Name    1    rights at the controller    --user    nobody
+    Make Account    stranger
+    Wait Until Keyword Succeeds    10 s    0.5 s    Doctor Should Say    is denied    1    rights at the controller    --user    stranger
+    ${text}=    Doctor Should Name    1    bridge    --bridge    br-none
+    Should Contain    ${text}    br-none
+    Doctor Should Name    1    Open vSwitch    --ovsdb    unix:/run/none/db.sock
+    Doctor Should Name    1    folder of networks    --cni-conf-dir    /run/none
+    Doctor Should Name    1    account of the system    whom=nobody
+    Doctor Should Name    1    namespaces and devices    whom=nobody
+    Install As On A Node    1    socket=/run/none/node.sock
+    ${text}=    Doctor Should Name    1    network
+    Should Contain    ${text}    /run/none/node.sock
+    ${text}=    Doctor Should Name    1    STATUS
+    Should Contain    ${text}    /run/none/node.sock
+    Take Away    1    networks/10-coeus.conflist
+    Doctor Should Name    1    network
+    Install As On A Node    1
+    Take Away    1    plugins/coeus-cni
+    Doctor Should Name    1    plugin
+    Install As On A Node    1
+    Kill Agent    1
+    Doctor Should Name    1    agent
+    Doctor Should Find All Good    1    --before
+    Start Agent    1
+    Set Of Open vSwitch    1    remove    other_config    local_ip
+    Doctor Should Name    1    address of the node
+    Set Of Open vSwitch    1    set    other_config:local_ip=192.168.200.1
+    Stop Controller
+    Doctor Should Name    1    controller
+    Wait Until Keyword Succeeds    20 s    0.5 s    Doctor Should Name    1    manager
+    Start Controller
+    Wait Until Keyword Succeeds    30 s    0.5 s    Doctor Should Find All Good    1
+
 Podman Is Served By The Same Configuration
     Start Podman    1
     Podman    run    -d    --name    web    --network    coeus    bb:1    /bin/sleep    1000
@@ -391,6 +433,11 @@ After All That Nothing Is Left
     Tables Should Be As From Scratch
 
 *** Keywords ***
+Doctor Should Say
+    [Arguments]    ${named}    @{what}
+    ${text}=    Doctor Should Name    @{what}
+    Should Contain    ${text}    ${named}
+
 Start Two Nodes With Agents
     Start Lab And Session    2
     Announce Node    1    10.11.1.0/24

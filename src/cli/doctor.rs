@@ -1,4 +1,6 @@
-//! `coeus doctor`: what is wrong, why, and what to do about it.
+//! `coeus doctor`: what is wrong, why, and what to do about it; `node`: of the node that this runs on.
+
+mod node;
 
 use serde_json::Value;
 
@@ -7,6 +9,15 @@ use super::output::{Format, show};
 use super::table::plain;
 use super::{Client, Failure, Table};
 use crate::net::UnderlayMtu;
+
+/// `coeus doctor`.
+#[derive(clap::Args, Debug, Clone)]
+pub struct Doctor {
+    #[command(flatten)]
+    here: node::Here,
+    #[arg(short, long, value_enum, default_value = "table")]
+    output: Format,
+}
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,14 +34,19 @@ pub struct Finding {
     what: String,
     text: String,
     /// What to do; empty when nothing is to be done.
-    next: &'static str,
+    next: String,
 }
 
-/// Looks at everything that can be seen from here.
+/// Looks at everything that can be seen from here, or at this node.
 ///
 /// # Errors
 /// When something is at fault, after all findings were printed.
-pub fn doctor(client: &Client, output: Format) -> Result<(), Failure> {
+pub fn doctor(client: &Client, asked: &Doctor) -> Result<(), Failure> {
+    let findings = if asked.here.node { node::look(client, &asked.here) } else { of_network(client)? };
+    print(&findings, asked.output)
+}
+
+fn of_network(client: &Client) -> Result<Vec<Finding>, Failure> {
     let mut findings = vec![probe(client, "/livez", "alive"), probe(client, "/readyz", "ready")];
     match client.data_if_any("coeus-status:switches") {
         Ok(switches) => {
@@ -44,18 +60,22 @@ pub fn doctor(client: &Client, output: Format) -> Result<(), Failure> {
             level: Level::Fault,
             what: "access".into(),
             text: failure.to_string(),
-            next: "check --server, --user and the password",
+            next: "check --server, --user and the password".into(),
         }),
     }
+    Ok(findings)
+}
+
+fn print(findings: &[Finding], output: Format) -> Result<(), Failure> {
     let data = |finding: &Finding| {
         let level = level(finding.level);
         serde_json::json!({"level": level, "what": finding.what, "text": finding.text, "next": finding.next})
     };
     show(&Value::Array(findings.iter().map(data).collect()), output, |_| {
         let mut table = Table::new(["", "WHAT", "FOUND", "NEXT STEP"]);
-        for finding in &findings {
+        for finding in findings {
             let level = level(finding.level).to_owned();
-            table.row([level, finding.what.clone(), finding.text.clone(), finding.next.to_owned()]);
+            table.row([level, finding.what.clone(), finding.text.clone(), finding.next.clone()]);
         }
         table
     })?;
@@ -83,7 +103,7 @@ fn probe(client: &Client, path: &str, what: &str) -> Finding {
         Err(failure) => (Level::Fault, failure.to_string()),
     };
     let next = if level == Level::Ok { "" } else { "see the controller's log" };
-    Finding { level, what: what.into(), text, next }
+    Finding { level, what: what.into(), text, next: next.into() }
 }
 
 fn of_switches(switches: &Value) -> Vec<Finding> {
@@ -93,7 +113,7 @@ fn of_switches(switches: &Value) -> Vec<Finding> {
             level: Level::Warning,
             what: "switches".into(),
             text: "none has ever connected".into(),
-            next: "on each node: ovs-vsctl set-manager tcp:CONTROLLER:6640",
+            next: "on each node: ovs-vsctl set-manager tcp:CONTROLLER:6640".into(),
         }];
     }
     let mut findings = Vec::new();
@@ -106,7 +126,8 @@ fn of_switches(switches: &Value) -> Vec<Finding> {
                 level: Level::Fault,
                 what,
                 text: "is not connected; it forwards by what it was told before".into(),
-                next: "is ovs-vswitchd running, and does its controller address lead here? (ovs-vsctl show)",
+                next: "is ovs-vswitchd running, and does its controller address lead here? (ovs-vsctl show)"
+                    .into(),
             });
         } else if let Some(error) = errors.first() {
             let text = |name: &str| error.get(name).map(plain).unwrap_or_default();
@@ -114,7 +135,7 @@ fn of_switches(switches: &Value) -> Vec<Finding> {
                 level: Level::Fault,
                 what,
                 text: format!("refused {} of {}: {}", text("subject"), text("owner"), text("message")),
-                next: "compare the versions of Open vSwitch and Coeus; it is sent again by itself",
+                next: "compare the versions of Open vSwitch and Coeus; it is sent again by itself".into(),
             });
         } else if let Some((mended, last)) = drifted(switch) {
             findings.push(Finding {
@@ -128,7 +149,7 @@ fn of_switches(switches: &Value) -> Vec<Finding> {
                 level: Level::Warning,
                 what,
                 text: format!("holds {} flows that are not ours", cell("foreign-flows")),
-                next: "they are left alone; ovs-ofctl dump-flows shows them",
+                next: "they are left alone; ovs-ofctl dump-flows shows them".into(),
             });
         } else {
             let text = format!(
@@ -136,7 +157,7 @@ fn of_switches(switches: &Value) -> Vec<Finding> {
                 cell("desired-flows"),
                 cell("programmed-revision")
             );
-            findings.push(Finding { level: Level::Ok, what, text, next: "" });
+            findings.push(Finding { level: Level::Ok, what, text, next: String::new() });
         }
     }
     findings
@@ -160,20 +181,20 @@ fn of_pods(objects: &[Value], switches: &Value) -> Vec<Finding> {
                 level: Level::Warning,
                 what,
                 text: format!("waits: {reason}"),
-                next: "give it what it waits for",
+                next: "give it what it waits for".into(),
             }),
             "failed" => findings.push(Finding {
                 level: Level::Fault,
                 what,
                 text: format!("refused by its switch: {reason}"),
-                next: "see the switch above",
+                next: "see the switch above".into(),
             }),
             _ => fine += 1,
         }
     }
     if fine > 0 || findings.is_empty() {
         let text = format!("{fine} of {} are as they should be", objects.len());
-        findings.insert(0, Finding { level: Level::Ok, what: "pods".into(), text, next: "" });
+        findings.insert(0, Finding { level: Level::Ok, what: "pods".into(), text, next: String::new() });
     }
     findings
 }
@@ -187,7 +208,7 @@ fn of_tunnels(tunnels: &Value) -> Vec<Finding> {
             level: Level::Fault,
             what: format!("tunnel {}", tunnel.get("tunnel-interface-name").map(plain).unwrap_or_default()),
             text: "one of its ends has no address or no tunnel port".into(),
-            next: "ovs-vsctl set open_vswitch . other_config:local_ip=ADDRESS on that node",
+            next: "ovs-vsctl set open_vswitch . other_config:local_ip=ADDRESS on that node".into(),
         })
         .collect()
 }
@@ -229,7 +250,8 @@ fn of_nodes(systems: &Value) -> Vec<Finding> {
             level: Level::Fault,
             what: format!("node {name}"),
             text: format!("other_config:underlay_mtu {mtu:?} {why}; {octets} is used"),
-            next: "ovs-vsctl set open_vswitch . other_config:underlay_mtu=OCTETS on that node, or remove it",
+            next: "ovs-vsctl set open_vswitch . other_config:underlay_mtu=OCTETS on that node, or remove it"
+                .into(),
         });
     }
     findings

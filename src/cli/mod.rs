@@ -130,10 +130,7 @@ pub enum Command {
     /// Show what becomes of a packet that a pod sends: table by table, with the configuration behind each flow
     Trace(trace::Trace),
     /// Look for what is wrong, and say what to do about it
-    Doctor {
-        #[arg(short, long, value_enum, default_value = "table")]
-        output: Format,
-    },
+    Doctor(doctor::Doctor),
 }
 
 impl Command {
@@ -176,6 +173,6 @@ pub fn run(connection: &Connection, command: &Command) -> Result<(), Failure> {
         Command::Plan { write, output } => plan::plan(&client, write, *output),
         Command::Explain { what, output } => plan::explain(&client, what, *output),
         Command::Trace(asked) => trace::trace(&client, asked),
-        Command::Doctor { output } => doctor::doctor(&client, *output),
+        Command::Doctor(asked) => doctor::doctor(&client, asked),
     }
 }

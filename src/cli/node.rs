@@ -83,21 +83,26 @@ fn trouble(failure: Failure) -> Trouble {
     }
 }
 
+impl Node {
+    pub fn settings(&self) -> Settings {
+        Settings {
+            socket: self.socket.clone(),
+            ovsdb: self.ovsdb.clone(),
+            bridge: self.bridge.clone(),
+            address: self.address,
+            state: self.state_dir.clone(),
+            trunk: self.trunk.clone().map(|name| Trunk { name, link: self.trunk_link.clone() }),
+        }
+    }
+}
+
 /// Serves until the process is stopped.
 ///
 /// # Errors
 /// When it cannot start.
 pub fn serve(client: Client, asked: &Node) -> Result<(), Failure> {
-    let settings = Settings {
-        socket: asked.socket.clone(),
-        ovsdb: asked.ovsdb.clone(),
-        bridge: asked.bridge.clone(),
-        address: asked.address,
-        state: asked.state_dir.clone(),
-        trunk: asked.trunk.clone().map(|name| Trunk { name, link: asked.trunk_link.clone() }),
-    };
     let ready = || drop(print(format!("ready: CNI on {}\n", asked.socket.display())));
-    crate::node::run(settings, Box::new(client), ready)
+    crate::node::run(asked.settings(), Box::new(client), ready)
         .map_err(|error| Failure::Failed(format!("node: {error}")))
 }
 

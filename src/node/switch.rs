@@ -42,6 +42,23 @@ pub struct Bridge {
     pub local_ip: Option<IpAddr>,
 }
 
+/// What the database says of the node's Open vSwitch and of one bridge.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct State {
+    pub version: Option<String>,
+    pub local_ip: Option<IpAddr>,
+    /// What it can have; none where the version does not say.
+    pub datapath_types: Vec<String>,
+    /// Of the bridge; `None`: there is none.
+    pub datapath_type: Option<String>,
+    /// The bridge's, in hexadecimal, once vswitchd has made it.
+    pub dpid: Option<String>,
+    /// Targets, and whether they are connected.
+    pub managers: Vec<(String, bool)>,
+    /// The bridge's.
+    pub controllers: Vec<(String, bool)>,
+}
+
 /// A port of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
@@ -78,6 +95,48 @@ impl Switch {
             id: bridge["_uuid"][1].as_str().unwrap_or_default().to_owned(),
             is_userspace: bridge["datapath_type"] == "netdev",
             local_ip: settings.get("local_ip").and_then(|address| address.parse().ok()),
+        })
+    }
+
+    /// # Errors
+    /// When the database is not there.
+    pub fn state(&self, bridge: &str) -> Result<State, SwitchError> {
+        let all = |table: &str, columns: &[&str]| json!({"op": "select", "table": table, "where": [], "columns": columns});
+        let found = self.transact(&[
+            all("Open_vSwitch", &["ovs_version", "other_config", "datapath_types"]),
+            all("Bridge", &["name", "datapath_type", "datapath_id", "controller"]),
+            all("Manager", &["target", "is_connected"]),
+            all("Controller", &["_uuid", "target", "is_connected"]),
+        ])?;
+        let rows = |place: usize| {
+            let rows = found.get(place).and_then(|result| result["rows"].as_array());
+            rows.cloned().unwrap_or_default()
+        };
+        let system = rows(0).into_iter().next().unwrap_or_default();
+        let bridge = rows(1).into_iter().find(|row| row["name"] == bridge);
+        let own = bridge.as_ref().map(|row| row["controller"].to_string()).unwrap_or_default();
+        let connection = |row: &Value| {
+            (row["target"].as_str().unwrap_or_default().to_owned(), row["is_connected"] == true)
+        };
+        let is_own = |row: &&Value| row["_uuid"][1].as_str().is_some_and(|id| own.contains(id));
+        // A set of one is its only element (RFC 7047 section 5.1).
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let types = match &system["datapath_types"] {
+            Value::Array(set) => {
+                set.get(1).and_then(Value::as_array).into_iter().flatten().filter_map(text).collect()
+            }
+            one => text(one).into_iter().collect(),
+        };
+        Ok(State {
+            version: text(&system["ovs_version"]),
+            local_ip: strings(&system["other_config"])
+                .get("local_ip")
+                .and_then(|address| address.parse().ok()),
+            datapath_types: types,
+            datapath_type: bridge.as_ref().and_then(|row| text(&row["datapath_type"])),
+            dpid: bridge.as_ref().and_then(|row| text(&row["datapath_id"])),
+            managers: rows(2).iter().map(connection).collect(),
+            controllers: rows(3).iter().filter(is_own).map(connection).collect(),
         })
     }
 

@@ -1,0 +1,83 @@
+//! Whether this process may make what a pod needs, and the kernel can: tried in a network namespace of its own, which goes with the thread that
+//! is in it.
+#![allow(
+    unsafe_code,
+    reason = "a thread that leaves a namespace (unshare(2)) is for who calls it to answer for"
+)]
+
+use std::io;
+
+use coeus_cni::Prefix;
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+use super::Found;
+use crate::node::announce::announce;
+use crate::node::link::{self, Inside};
+use crate::node::namespace::Namespace;
+use crate::node::netlink::Netlink;
+
+pub(super) fn account() -> Found {
+    if rustix::process::geteuid().is_root() {
+        return Found::Good("root".into());
+    }
+    let user = rustix::process::geteuid().as_raw();
+    Found::fault(
+        format!("this is user {user}"),
+        "run coeus node, and this, as root in the node's network namespace",
+    )
+}
+
+pub(super) fn abilities() -> Found {
+    let tried = std::thread::Builder::new().name("a trial".into()).spawn(trial);
+    let done =
+        tried.and_then(|thread| thread.join().unwrap_or_else(|_| Err(io::Error::other("it panicked"))));
+    match done {
+        Ok(()) => Found::Good("a pair of devices could be made in a namespace".into()),
+        Err(error) => Found::fault(
+            error.to_string(),
+            "this needs root with CAP_SYS_ADMIN, CAP_NET_ADMIN and CAP_NET_RAW, and the kernel's module veth (modprobe veth)",
+        ),
+    }
+}
+
+/// Does with the kernel what ADD does.
+fn trial() -> io::Result<()> {
+    let told =
+        |what: &'static str| move |error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"));
+    // SAFETY: only this thread leaves its network namespace; no file and no memory is shared less than before.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
+        .map_err(io::Error::from)
+        .map_err(told("a network namespace"))?;
+    let here = Namespace::open("/proc/thread-self/ns/net").map_err(told("the namespace"))?;
+    let inside = Inside {
+        name: "doctor1".into(),
+        mac: "0a:00:00:00:00:01".into(),
+        mtu: 1450,
+        addresses: vec![Prefix { address: [192, 0, 2, 2].into(), length: 24 }],
+        routes: Vec::new(),
+        makes_checksums: true,
+    };
+    let mut kernel = Netlink::open().map_err(told("netlink"))?;
+    link::make_pair(&mut kernel, "doctor0", here.raw(), &inside)
+        .map_err(told("a pair of virtual devices"))?;
+    link::configure(&inside)?;
+    announce(&inside.name, &inside.addresses).map_err(told("a raw socket"))?;
+    link::remove(&mut kernel, "doctor0").map_err(told("its removal"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_leaves_nothing_here() {
+        let before = Namespace::open("/proc/thread-self/ns/net").unwrap().path().canonicalize().ok();
+        let found = abilities();
+        assert_eq!(Namespace::open("/proc/thread-self/ns/net").unwrap().path().canonicalize().ok(), before);
+        if rustix::process::geteuid().is_root() {
+            assert!(matches!(found, Found::Good(_)), "{found:?}");
+            let left = link::device(&mut Netlink::open().unwrap(), "doctor0").unwrap();
+            assert_eq!(left, None);
+        }
+    }
+}
