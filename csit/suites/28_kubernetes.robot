@@ -87,6 +87,41 @@ A Restart Of The Watcher Writes Nothing
     Should Be True    ${before} > 0
     Should Be Equal    ${before}    ${after}
 
+What A Watcher Does Is Counted
+    Stop Watcher
+    Start Watcher    --metrics    127.0.0.1:9464
+    Wait Until Keyword Succeeds    20 s    0.2 s    Page Should Say    readyz    ok
+    Metric Should Become    leader    1
+    Metric Should Become    lists_total{kind="pods"}    1
+    Pod Runs    blue    m1    1    10.11.1.15
+    Datastore Should Follow
+    Pod Goes    blue    m1
+    Metric Should Become    edits_total{list="pods",operation="amend"}    1
+    Metric Should Become    edits_total{list="pods",operation="remove"}    1
+    Metric Should Become    lag_seconds    0.0
+    Stop Controller
+    Pod Runs    blue    m2    1    10.11.1.16
+    Metric Should Come To Grow    lag_seconds
+    Metric Should Come To Grow    transactions_total{outcome="away"}
+    Start Controller
+    Datastore Should Follow
+    Metric Should Become    lag_seconds    0.0
+    Pod Goes    blue    m2
+    Cluster Misbehaves    gone
+    Metric Should Become    lists_total{kind="pods"}    2
+    Datastore Should Follow
+
+A Service That Waits Has An Event That Says For What
+    Service Is    blue    lonely    10.96.0.90    8080    8080
+    Service Has    blue    lonely    8080
+    Events Should Become    lonely    ServiceWaiting    1
+    ${note}=    Note Of Event    lonely    ServiceWaiting
+    Should Contain    ${note}    endpoint
+    Service Goes    blue    lonely
+    Datastore Should Follow
+    ${found}=    Events Of    web    ServiceWaiting
+    Should Be Equal As Integers    ${found}    0
+
 A Controller That Was Away Is Caught Up With
     Stop Controller
     Pod Runs    blue    p5    1    10.11.1.13

@@ -1,6 +1,7 @@
 //! `coeus watch --kube` and `coeus serve --kube`: keep the datastore true to a Kubernetes cluster, as a client like any other, over the network or inside of the
 //! controller.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -9,6 +10,8 @@ use coeus_watch::List;
 use coeus_watch::elect::Candidacy;
 use coeus_watch::feed::{Feed, NoClient, Told};
 use coeus_watch::lease::{Tenure, Timing};
+use coeus_watch::page;
+use coeus_watch::tally::Tally;
 use coeus_watch::writer::{Datastore, Trouble, Writer};
 use serde_json::{Value, json};
 
@@ -182,6 +185,8 @@ pub struct Follower {
     feed: Feed,
     tell: mpsc::Sender<Told>,
     told: mpsc::Receiver<Told>,
+    tenure: Tenure,
+    tally: Tally,
 }
 
 impl Follower {
@@ -192,7 +197,8 @@ impl Follower {
     pub fn start(asked: &Kube) -> Result<Follower, Failure> {
         let (tell, told) = mpsc::channel();
         let feed = Feed::start(asked.kubeconfig.as_deref(), &tell).map_err(unknown)?;
-        Ok(Follower { asked: asked.clone(), feed, tell, told })
+        let tenure = if asked.lease.is_some() { Tenure::of_election() } else { Tenure::always() };
+        Ok(Follower { asked: asked.clone(), feed, tell, told, tenure, tally: Tally::default() })
     }
 
     /// By which it is told to stop.
@@ -206,19 +212,15 @@ impl Follower {
     pub fn run(mut self, requests: impl Requests) {
         let identity = self.asked.name();
         let candidacy = self.asked.candidacy(&identity);
-        let tenure = match &candidacy {
-            Some(candidacy) => {
-                let tenure = Tenure::of_election();
-                self.feed.campaign(candidacy, &tenure, &self.tell);
-                tenure
-            }
-            None => Tenure::always(),
-        };
+        let tenure = self.tenure;
+        if let Some(candidacy) = &candidacy {
+            self.feed.campaign(candidacy, &tenure, &self.tell);
+        }
         let teller = (!self.asked.silent).then(|| self.feed.teller(&identity, &tenure, &self.tell));
         drop(self.tell);
         let writer = Writer::new(&self.asked.cluster_id, Restconf(requests), tenure.clone());
         let resync = Duration::from_secs(self.asked.resync.into());
-        writer.giving(self.asked.allocate).telling(teller).run(&self.told, resync);
+        writer.giving(self.asked.allocate).telling(teller).counting(self.tally).run(&self.told, resync);
         if let Some(candidacy) = &candidacy {
             self.feed.resign(candidacy, &tenure);
         }
@@ -231,12 +233,16 @@ fn unknown(error: NoClient) -> Failure {
     ))
 }
 
-/// Follows the cluster until the process is stopped.
+/// Follows the cluster until the process is stopped. `metrics`: where it is told how that goes.
 ///
 /// # Errors
-/// When it cannot be told how to reach the cluster.
-pub fn keep(client: &Client, asked: &Kube) -> Result<(), Failure> {
+/// When it cannot be told how to reach the cluster, or the address cannot be had.
+pub fn keep(client: &Client, asked: &Kube, metrics: Option<SocketAddr>) -> Result<(), Failure> {
     let follower = Follower::start(asked)?;
+    if let Some(at) = metrics {
+        page::serve(at, follower.tally.clone(), follower.tenure.clone())
+            .map_err(|error| Failure::Failed(format!("--metrics {at}: {error}")))?;
+    }
     follower.feed.tell_signals(&follower.tell).map_err(unknown)?;
     follower.run(client);
     Ok(())

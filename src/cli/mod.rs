@@ -155,7 +155,7 @@ pub fn run(connection: &Connection, command: &Command) -> Result<(), Failure> {
             verbs::write(&client, Write::Patch, path, Some(&writing.file), &writing.options)
         }
         Command::Delete { path, options } => verbs::write(&client, Write::Delete, path, None, options),
-        Command::Watch(asked) if asked.kube.kube => kube::keep(&client, &asked.kube),
+        Command::Watch(asked) if asked.kube.kube => kube::keep(&client, &asked.kube, asked.metrics),
         Command::Watch(asked) => watch::watch(&client, asked),
         Command::Node(asked) => node::serve(client, asked),
         Command::Pods(listing) => nouns::pods(&client, listing),

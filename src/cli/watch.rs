@@ -23,6 +23,9 @@ pub struct Watch {
     pub output: Lines,
     #[command(flatten)]
     pub kube: super::kube::Kube,
+    /// Serve /metrics, /livez and /readyz there, without a password
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "kube", help_heading = "Kubernetes")]
+    pub metrics: Option<std::net::SocketAddr>,
 }
 
 /// `-o` of a stream.

@@ -125,6 +125,14 @@ pub fn known(objects: &Value, switches: &Value) -> BTreeMap<String, Known> {
     found
 }
 
+/// Services that lack endpoints, by uid, and what they lack: of `coeus-service:service-states`.
+pub fn waiting(states: &Value) -> BTreeMap<String, String> {
+    let services = items(member(states, "service-states").unwrap_or(states), "service").iter();
+    let waits = services.filter(|one| member(one, "state").and_then(Value::as_str) == Some("waiting"));
+    let reasons = |one: &Value| items(one, "reason").iter().map(plain_text).collect::<Vec<_>>().join("; ");
+    waits.filter_map(|one| Some((member(one, "uid")?.as_str()?.to_owned(), reasons(one)))).collect()
+}
+
 fn plain_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -240,6 +248,12 @@ impl Desk {
             return now >= waits.1 + GRACE;
         }
         true
+    }
+
+    /// Whether it only waits to have lasted.
+    pub fn ripens(&self, say: &Say) -> bool {
+        matches!(say, Say::Event(..))
+            && !self.said.get(say.about()).is_some_and(|said| said.iter().any(|(before, _)| before == say))
     }
 
     /// It was said.
@@ -394,6 +408,14 @@ mod tests {
     }
 
     #[test]
+    fn a_service_waits_for_what_it_says() {
+        let states = json!({"coeus-service:service-states": {"service": [
+            {"uid": "s1", "state": "active", "reason": ["a hint"]}, {"uid": "s2", "state": "waiting", "reason": ["r1", "r2"]}, {"uid": "s3", "state": "none"}]}});
+        assert_eq!(waiting(&states), BTreeMap::from([("s2".to_owned(), "r1; r2".to_owned())]));
+        assert_eq!(waiting(&Value::Null), BTreeMap::new());
+    }
+
+    #[test]
     fn nothing_is_said_twice_and_events_wait_a_while() {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
@@ -407,9 +429,11 @@ mod tests {
         assert!(desk.admits(&condition, after(1)));
         let event = |note: &str| Say::Event(about.clone(), "NetworkPending", note.into());
         assert!(!desk.admits(&event("no port"), start), "it may be over at once");
+        assert!(desk.ripens(&event("no port")) && !desk.ripens(&condition));
         assert!(!desk.admits(&event("no node"), after(4)), "another reason");
         assert!(!desk.admits(&event("no node"), after(8)) && desk.admits(&event("no node"), after(9)));
         desk.note(&event("no node"), after(9));
+        assert!(!desk.ripens(&event("no node")));
         assert!(!desk.admits(&event("no node"), after(9_000)));
         desk.keep(|_| true, |_| false);
         assert!(!desk.admits(&event("no node"), after(9_001)), "for the same reason there is one event");

@@ -21,6 +21,7 @@ use crate::feed::Told;
 use crate::lease::Tenure;
 use crate::reconcile::{self, Edit};
 use crate::report::{Desk, Say};
+use crate::tally::{Outcome, Tally};
 use crate::{Cluster, Entries, Kind, List, Place};
 
 /// Edits of one transaction.
@@ -95,6 +96,7 @@ pub struct Writer<D> {
     tell: Option<Tell>,
     desk: Desk,
     looks: Looks,
+    tally: Tally,
 }
 
 impl<D: Datastore> Writer<D> {
@@ -114,7 +116,15 @@ impl<D: Datastore> Writer<D> {
             tell: None,
             desk: Desk::default(),
             looks: Looks::default(),
+            tally: Tally::default(),
         }
+    }
+
+    /// What it hears and writes is counted there.
+    #[must_use]
+    pub fn counting(mut self, tally: Tally) -> Writer<D> {
+        self.tally = tally;
+        self
     }
 
     /// Pods that have no address get one here.
@@ -192,16 +202,27 @@ impl<D: Datastore> Writer<D> {
             Told::All(kind, objects) => {
                 self.cluster.replace(kind, objects);
                 self.listed.insert(kind);
+                self.tally.listed(kind, self.listed.len());
             }
-            Told::Is(object) => self.cluster.put(object),
-            Told::Gone(kind, name, version) => self.cluster.remove(kind, name, version),
+            Told::Is(object) => {
+                self.tally.event(object.kind());
+                self.cluster.put(object);
+            }
+            Told::Gone(kind, name, version) => {
+                self.tally.event(kind);
+                self.cluster.remove(kind, name, version);
+            }
             Told::Trouble(kind, reason) => {
+                self.tally.trouble(kind);
                 warn!(?kind, reason, "the cluster cannot be heard; it is asked again")
             }
             Told::Unsaid(say) => self.desk.forget(&say),
             Told::Led | Told::Stop => {}
         }
         self.due.extend(self.cluster.take_changes());
+        if !self.due.is_empty() {
+            self.tally.behind(Instant::now());
+        }
     }
 
     /// Makes the datastore hold what follows from the cluster, but for what it refuses.
@@ -217,7 +238,11 @@ impl<D: Datastore> Writer<D> {
         if term != Some(self.term) {
             self.held = None;
         }
-        self.term = term.ok_or(Trouble::Deposed)?;
+        let Some(term) = term else {
+            self.tally.stands_by();
+            return Err(Trouble::Deposed);
+        };
+        self.term = term;
         if self.held.is_none() {
             self.held = Some(self.ask()?);
         }
@@ -240,6 +265,7 @@ impl<D: Datastore> Writer<D> {
             let edits = reconcile::edits(&wanted, &held);
             edits.chunks(TOGETHER).try_for_each(|chunk| self.write(chunk))?;
         }
+        self.tally.caught_up(self.refused.len(), self.given.lacking.len());
         Ok(())
     }
 
@@ -267,7 +293,9 @@ impl<D: Datastore> Writer<D> {
         }
         self.patches += 1;
         let patch = reconcile::patch(&format!("kube-{}", self.patches), edits);
-        match (self.datastore.write(&patch), edits) {
+        let done = self.datastore.write(&patch);
+        self.tally.transaction(edits, outcome(&done));
+        match (done, edits) {
             (Ok(()), _) => {
                 let held = self.held.get_or_insert_default();
                 for edit in edits {
@@ -301,6 +329,14 @@ impl<D: Datastore> Writer<D> {
                 Err(away)
             }
         }
+    }
+}
+
+fn outcome(done: &Result<(), Trouble>) -> Outcome {
+    match done {
+        Ok(()) => Outcome::Written,
+        Err(Trouble::Refused(_) | Trouble::Taken(_)) => Outcome::Refused,
+        Err(Trouble::Away(_) | Trouble::Deposed) => Outcome::Away,
     }
 }
 

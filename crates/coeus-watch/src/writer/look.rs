@@ -60,9 +60,14 @@ impl<D: Datastore> Writer<D> {
     pub(super) fn look(&mut self, now: Instant, clock: Timestamp) -> Result<bool, Trouble> {
         let objects = self.datastore.state("coeus-status:objects")?;
         let known = report::known(&objects, &self.datastore.state("coeus-status:switches")?);
+        let waiting = match self.cluster.entries().keys().any(|place| place.list == List::Services) {
+            true => report::waiting(&self.datastore.state("coeus-service:service-states")?),
+            false => BTreeMap::new(),
+        };
         let mtu = if self.given.gives { self.datastore.state("coeus-tunnel:underlay")? } else { Value::Null };
         let mtu = member(member(&mtu, "underlay").unwrap_or(&mtu), "pod-mtu").and_then(Value::as_u64);
-        let (says, mut is_awaited) = self.to_say(&known, mtu, clock);
+        let (mut says, mut is_awaited) = self.to_say(&known, mtu, clock);
+        says.extend(self.of_services(&waiting));
         let there: BTreeSet<_> = self.abouts().collect();
         let waits: BTreeSet<_> =
             says.iter().filter(|say| matches!(say, Say::Event(..))).map(|say| say.about().clone()).collect();
@@ -70,6 +75,7 @@ impl<D: Datastore> Writer<D> {
         let Some(tell) = &mut self.tell else { return Ok(false) };
         for say in says {
             if !self.desk.admits(&say, now) {
+                is_awaited |= self.desk.ripens(&say);
                 continue;
             }
             is_awaited = true;
@@ -109,6 +115,17 @@ impl<D: Datastore> Writer<D> {
         (says, is_awaited)
     }
 
+    /// Why services wait, of which the datastore took all that the cluster says.
+    fn of_services(&self, waiting: &BTreeMap<String, String>) -> Vec<Say> {
+        let places = self.cluster.entries().keys().filter(|place| place.list == List::Services);
+        let waits = places.filter_map(|place| {
+            let reason = waiting.get(&place.key).filter(|_| !self.refused.contains_key(place))?;
+            let about = self.cluster.object_of(place).and_then(report::about)?;
+            Some(Say::Event(about, "ServiceWaiting", report::note(reason)))
+        });
+        waits.collect()
+    }
+
     /// What a pod was given, as its node reads it; `None`: it was not yet.
     fn annotation(&self, pod: &Pod, place: &Place, known: &Known, mtu: Option<u64>) -> Option<Value> {
         let entry = self.held.as_ref()?.get(place)?;
@@ -138,8 +155,9 @@ impl<D: Datastore> Writer<D> {
 
     /// Uids of all objects that something may be said of.
     fn abouts(&self) -> impl Iterator<Item = String> {
-        let pods = self.cluster.entries().keys().filter(|place| place.list == List::Pods);
-        let objects = pods.chain(self.refused.keys()).filter_map(|place| self.cluster.object_of(place));
+        let spoken_of = [List::Pods, List::Services];
+        let places = self.cluster.entries().keys().filter(move |place| spoken_of.contains(&place.list));
+        let objects = places.chain(self.refused.keys()).filter_map(|place| self.cluster.object_of(place));
         objects.filter_map(|object| object.meta().uid.clone())
     }
 }
