@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::program;
 
-/// A plugin that works on one call for so many seconds is stuck, unless the configuration says (key `timeout`).
+/// A plugin that works on one call for so many seconds is stuck; the configuration may say fewer (key `timeout`). ADD waits for the entry,
+/// for the plugin, and maybe for its DEL, before `coeus-cni` has waited too long (115 s).
 const PATIENCE: u64 = 30;
 
 /// All that is needed to call an IPAM plugin, kept for as long as it holds an address for a container.
@@ -32,7 +33,7 @@ impl Delegate {
     /// `None`: addresses are ours.
     pub fn of(request: &Request, call: &Call) -> Option<Delegate> {
         let kind = request.config.ipam.as_ref()?.kind.clone();
-        let patience = request.config.timeout.unwrap_or(PATIENCE);
+        let patience = request.config.timeout.unwrap_or(PATIENCE).min(PATIENCE);
         Some(Delegate { kind, path: request.path.clone(), call: call.clone(), patience })
     }
 

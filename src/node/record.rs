@@ -225,6 +225,34 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_already_is_not_written_again() {
+        use std::os::unix::fs::MetadataExt;
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::open(folder.path()).unwrap();
+        let file = || std::fs::metadata(records.file("a", "eth0")).unwrap().ino();
+        records.put(&record("a")).unwrap();
+        let before = file();
+        records.put(&record("a")).unwrap();
+        assert_eq!(file(), before);
+        records.put(&Record { is_ended: true, ..record("a") }).unwrap();
+        assert_ne!(file(), before);
+    }
+
+    #[test]
+    fn only_what_a_loss_of_power_would_leave_to_nobody_must_last() {
+        let written = record("a");
+        let called = crate::node::ipam::Delegate {
+            kind: "host-local".into(),
+            path: Vec::new(),
+            call: coeus_cni::Call::default(),
+            patience: 1,
+        };
+        let before = Record { wrote: Wrote::Nothing, ..written.clone() };
+        assert!(written.must_last() && !before.must_last());
+        assert!(Record { delegate: Some(called), ..before }.must_last());
+    }
+
+    #[test]
     fn records_outlive_the_agent() {
         let folder = tempfile::tempdir().unwrap();
         let records = Records::open(folder.path()).unwrap();
