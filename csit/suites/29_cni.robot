@@ -230,7 +230,7 @@ Neighbours Know A New Sandbox By Its New MAC Address At Once
     ${new}=    Pod Mac    default:moved
     Should Not Be Equal    ${old}    ${new}
     FOR    ${address}    IN    10.11.1.50    fd00:6::50
-        Ping Should Pass Once    default:peer    ${address}
+        Wait Until Keyword Succeeds    4 s    0.1 s    Ping Should Pass Once    default:peer    ${address}
         ${known}=    Resolved Mac    default:peer    ${address}
         Should Be Equal    ${known}    ${new}
     END

@@ -4,6 +4,8 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use coeus_cni::Prefix;
 use rustix::net::addr::SocketAddrStorage;
@@ -11,6 +13,10 @@ use rustix::net::{AddressFamily, SendFlags, SocketAddrAny, SocketFlags, SocketTy
 
 use super::link;
 use super::netlink::Netlink;
+
+/// RFC 4861 section 10: MAX_NEIGHBOR_ADVERTISEMENT is 3, RETRANS_TIMER 1 s; RFC 5227 section 1.1 asks for two at least.
+const AGAIN: u32 = 2;
+const PAUSE: Duration = Duration::from_secs(1);
 
 const EVERYBODY: [u8; 6] = [0xff; 6];
 const ARP: u16 = 0x0806;
@@ -32,26 +38,57 @@ struct LinkLayer {
     address: [u8; 8],
 }
 
-/// Sends an ARP announcement or an unsolicited neighbour advertisement for each address; to be run in the container's namespace.
+/// What is said, and by which device.
+struct Announcement {
+    socket: OwnedFd,
+    to: SocketAddrAny,
+    frames: Vec<Vec<u8>>,
+}
+
+/// Sends an ARP announcement or an unsolicited neighbour advertisement for each address, now and twice more; to be run in the container's
+/// namespace. Nobody acknowledges it, and one may be lost.
 ///
 /// # Errors
-/// What the kernel says.
+/// What the kernel says the first time.
 pub fn announce(interface: &str, addresses: &[Prefix]) -> io::Result<()> {
-    let device = link::device(&mut Netlink::open()?, interface)?;
-    let device = device.ok_or_else(|| io::Error::other(format!("{interface} has gone")))?;
-    let mac: [u8; 6] =
-        link::octets(&device.mac)?.try_into().map_err(|_| io::Error::other("no MAC address"))?;
-    // Of no protocol: it hears nothing.
-    let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-    let to = address(i32::try_from(device.index).map_err(io::Error::other)?);
-    for one in addresses {
-        let frame = match one.address {
+    let said = Announcement::new(interface, addresses)?;
+    said.send()?;
+    let again = move || {
+        for _ in 0..AGAIN {
+            std::thread::sleep(PAUSE);
+            // Who is gone meanwhile has no neighbours.
+            if said.send().is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("announcement".into()).spawn(again).map(drop)
+}
+
+impl Announcement {
+    fn new(interface: &str, addresses: &[Prefix]) -> io::Result<Announcement> {
+        let device = link::device(&mut Netlink::open()?, interface)?;
+        let device = device.ok_or_else(|| io::Error::other(format!("{interface} has gone")))?;
+        let mac: [u8; 6] =
+            link::octets(&device.mac)?.try_into().map_err(|_| io::Error::other("no MAC address"))?;
+        let frame = |one: &Prefix| match one.address {
             IpAddr::V4(address) => announcement(mac, address),
             IpAddr::V6(address) => advertisement(mac, address),
         };
-        sendto(&socket, &frame, SendFlags::empty(), &to)?;
+        Ok(Announcement {
+            // Of no protocol: it hears nothing.
+            socket: socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?,
+            to: address(i32::try_from(device.index).map_err(io::Error::other)?),
+            frames: addresses.iter().map(frame).collect(),
+        })
     }
-    Ok(())
+
+    fn send(&self) -> io::Result<()> {
+        for frame in &self.frames {
+            sendto(&self.socket, frame, SendFlags::empty(), &self.to)?;
+        }
+        Ok(())
+    }
 }
 
 /// By which device a frame goes.
