@@ -142,7 +142,7 @@ fn of_switches(switches: &Value) -> Vec<Finding> {
                 level: Level::Warning,
                 what,
                 text: format!("{mended} flows, groups and meters of ours were changed by somebody else and put right, last at {last}"),
-                next: "who else programs it? (ovs-vsctl get-controller; coeus get coeus-status:switches says what it was)",
+                next: "who else programs it? (ovs-vsctl get-controller; coeus get coeus-status:switches says what it was)".into(),
             });
         } else if !matches!(cell("foreign-flows").as_str(), "" | "0") {
             findings.push(Finding {
