@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::claims::{Claim, Claims, Strength};
 use super::external::External;
+use super::host_ports::HostPorts;
 use super::ids::{Allocator, IdKey, Ids, Pool, TUNNEL_LPORT_KEY};
 use super::instances::VniClaim;
 use super::interface::{Interface, InterfaceId};
@@ -76,6 +77,7 @@ pub struct Model {
     pub(super) next_hops: NextHops,
     pub(super) external: External,
     pub(super) services: Services,
+    pub(super) host_ports: HostPorts,
     /// Gateways of each VPN, with the number of interfaces that use one by switch.
     pub(super) gateways: BTreeMap<(Text, IpAddr), BTreeMap<Dpid, usize>>,
     pub(super) interfaces_on: BTreeMap<Dpid, BTreeSet<InterfaceId>>,
@@ -157,6 +159,12 @@ impl Model {
                         self.carried_by.entry(trunk).or_default().insert(id(row));
                     }
                     work.dirty.insert(id(row));
+                }
+                if let Some(pod) = &before {
+                    self.note_host_ports(pod, false);
+                }
+                if let Some(pod) = self.pods.get(&uid).cloned() {
+                    self.note_host_ports(&pod, true);
                 }
                 work.touched.pods.insert(uid);
             }
@@ -412,9 +420,15 @@ impl Model {
 
     /// Ids that could not be given earlier: asks again, one a pool until one is refused.
     fn retry_missing(&mut self, allocator: &mut dyn Allocator, work: &mut Work) {
-        for pool in
-            [Pool::Interfaces, Pool::Elan, Pool::Vpn, Pool::Vni, Pool::Services, Pool::ServiceAddresses]
-        {
+        for pool in [
+            Pool::Interfaces,
+            Pool::Elan,
+            Pool::Vpn,
+            Pool::Vni,
+            Pool::Services,
+            Pool::ServiceAddresses,
+            Pool::Meters,
+        ] {
             self.retry_pool(pool, allocator, work);
         }
     }
@@ -452,6 +466,7 @@ impl Model {
                 Pool::Policies | Pool::Routes => {}
                 Pool::Services => self.late_service(&key, id, work),
                 Pool::ServiceAddresses => self.late_service_address(&key, id, work),
+                Pool::Meters => work.dirty.extend(self.limited_by(&key).cloned()),
             }
         }
     }
@@ -499,6 +514,7 @@ impl Model {
             Pool::Services => self.needs_service_number(key),
             Pool::ServiceAddresses => self.needs_service_address(key),
             Pool::Routes => self.spread.contains_key(key),
+            Pool::Meters => self.needs_meter(key),
             Pool::Vni => match key.strip_prefix("l3 ").filter(|vpn| self.vpns.contains_key(*vpn)) {
                 Some(vpn) => {
                     let asked = self.vpn_instances.get(vpn).and_then(|row| row.l3_vni);

@@ -11,7 +11,7 @@ use ipnetwork::IpNetwork;
 
 use super::interface::InterfaceId;
 use super::netvirt::is_host;
-use crate::net::{Dpid, MacAddr};
+use crate::net::{Dpid, MacAddr, Transport};
 use crate::schema::{Map, Text};
 
 /// A thing that only one interface may have.
@@ -29,6 +29,17 @@ pub enum Claim {
     Port(Dpid, u32, Option<u16>),
     /// A VLAN of a trunk, by the trunk's name.
     Tag(Text, u16),
+    /// A port of a node.
+    HostPort(HostPlace, Transport, u16),
+}
+
+/// Where a node is asked for one of its ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum HostPlace {
+    /// At one of its addresses.
+    Address(IpAddr),
+    /// Where the node of this switch hands over what it got at any of them.
+    HandedOver(Dpid),
 }
 
 impl Claim {

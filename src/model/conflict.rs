@@ -93,6 +93,7 @@ impl Model {
             })
             .collect();
         self.check_claims(&changed)?;
+        self.check_host_ports(rows)?;
         rows.iter().try_for_each(|row| self.check_instance(row, rows, &changed))
     }
 
@@ -249,6 +250,11 @@ impl Model {
         self.said(&Claimer::of(id))
     }
 
+    /// How a pod is spoken of.
+    pub(super) fn said_of_pod(&self, pod: &Pod) -> String {
+        Source::Pod(pod).said()
+    }
+
     /// How somebody is spoken of.
     fn said(&self, claimer: &Claimer) -> String {
         match claimer {
@@ -312,6 +318,7 @@ impl Conflict {
                 format!("VLAN {vlan} on port {port} of switch {switch} is in use")
             }
             Claim::Tag(trunk, vlan) => format!("vlan-id {vlan} of trunk {trunk} is in use"),
+            Claim::HostPort(_, transport, port) => format!("host port {transport} {port} is in use"),
         };
         let (this, other) = match claimer {
             Claimer::Pod(_) => ("this pod", "the other pod"),

@@ -22,6 +22,8 @@ pub enum Pool {
     ServiceAddresses,
     /// Numbers of groups, by VPN and prefix.
     Routes,
+    /// Meters of limited interfaces, by [`super::bandwidth::meter_key`].
+    Meters,
 }
 
 /// Key of the logical port tag that the tunnel ports of all switches share. No interface name is without a colon.

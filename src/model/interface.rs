@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
+use super::bandwidth::Limits;
+use super::host_ports::Door;
 use super::routes::Route;
 use super::rows::LINK_LOCAL_GATEWAY;
 use super::status::Reason;
@@ -59,6 +61,10 @@ pub struct Interface {
     pub addresses: Box<[Address]>,
     /// Prefixes behind it, those that somebody else has missing.
     pub routes: Box<[Route]>,
+    /// Places of its node that lead to it.
+    pub doors: Box<[Door]>,
+    /// How fast it may send and receive, if that is limited.
+    pub limits: Option<Box<Limits>>,
     /// An IPv4 allocation pool applies: its DHCP requests are answered.
     pub dhcp: bool,
     /// The same of IPv6: routers are advertised to it, and its link-local address is its own, before it has another one.

@@ -58,6 +58,7 @@ impl Model {
         }
         self.note_outside(before, after);
         self.note_on_node(before, after, work);
+        self.note_doors(before, after, work);
         self.mark_services(before, after, work);
         if let Some(interface) = before {
             self.quit(interface, after, work);

@@ -9,9 +9,12 @@
 //! the same data reached by another way give the same model.
 
 mod apply;
+mod asks;
+mod bandwidth;
 mod claims;
 mod conflict;
 mod external;
+mod host_ports;
 mod ids;
 mod instances;
 mod interface;
@@ -41,12 +44,15 @@ mod view;
 mod wanted;
 
 pub use apply::Model;
-pub use claims::{Claim, Claimant, Strength};
+pub use asks::{Asks, Bandwidth, HostPort, Rate};
+pub use bandwidth::{Limit, Limits};
+pub use claims::{Claim, Claimant, HostPlace, Strength};
 pub use conflict::{Claimer, Conflict};
 pub use external::{
     ExtRouter, ExternalNetwork, FaultPlace, Floating, FloatingFault, FloatingReason, FloatingRouter, Mapping,
     Napt, Outlet, external_vpn_key, floating_mac,
 };
+pub use host_ports::{Door, ServedHostPort};
 pub use ids::{Allocator, FIRST_VPN_ID, IdKey, POOL_VNIS, Pool, TUNNEL_LPORT_KEY, l3_vni_key};
 pub use interface::{Address, Attachment, Gateway, GatewaySource, Identity, Interface, InterfaceId};
 pub use lookup::{Found, Lookup};

@@ -1,5 +1,6 @@
 //! Schema ids of the nodes that the model reads, looked up once.
 
+use super::asks::AskNames;
 use super::external::ExternalNames;
 use super::netvirt::NetvirtNames;
 use super::next_hops::NextHopNames;
@@ -45,6 +46,7 @@ pub struct PodNames {
     pub trunk_parent: SchemaId,
     pub trunk_vlan: SchemaId,
     pub trunk_mac: SchemaId,
+    pub asks: AskNames,
 }
 
 /// `/k8s-node:k8s-nodes-info/k8s-nodes`.
@@ -120,6 +122,7 @@ impl Names {
                 trunk_parent: pod("/interface/coeus-pod:trunk/parent-interface"),
                 trunk_vlan: pod("/interface/coeus-pod:trunk/vlan-id"),
                 trunk_mac: pod("/interface/coeus-pod:trunk/mac-address"),
+                asks: AskNames::of(schema),
             },
             node: NodeNames {
                 k8s_nodes_info: id("/k8s-node:k8s-nodes-info"),

@@ -96,6 +96,7 @@ impl Model {
         work.touched.node_sides.extend(beside);
         if before != after {
             work.touched.node_sides.insert(dpid);
+            self.mark_host_ports_on(dpid, work);
         }
         if !after.is_empty() {
             self.node_side.addresses.insert(dpid, after);

@@ -519,6 +519,7 @@ fn pod(names: &Names, uid: &Text, fields: &Fields) -> Pod {
                 mac: trunk.text(names.trunk_mac).and_then(unicast),
             })
         }),
+        asks: names.asks.read(fields),
     });
     let mut interfaces: Vec<_> = interfaces.collect();
     interfaces.shrink_to_fit();

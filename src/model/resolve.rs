@@ -47,6 +47,7 @@ impl Model {
             work.dirty.extend(others.filter(|other| *other != id).cloned());
         }
         let Draft { mut interface, claims } = draft;
+        self.leave_limits(before.as_ref().map(|entry| &entry.interface), &interface);
         self.conclude(&mut interface, &claims);
         interface.spell();
         interface.pending.shrink_to_fit();
@@ -135,7 +136,7 @@ impl Model {
                 self.touch_leaks(vpn, IpNetwork::from(*address), work);
             }
             Claim::Route(vpn, prefix) => self.touch_leaks(vpn, *prefix, work),
-            Claim::Name(_) | Claim::Mac(..) | Claim::Port(..) | Claim::Tag(..) => {}
+            Claim::Name(_) | Claim::Mac(..) | Claim::Port(..) | Claim::Tag(..) | Claim::HostPort(..) => {}
         }
     }
 
@@ -200,7 +201,9 @@ impl Model {
         interface.addresses = addresses.into();
         if let Some(vpn) = &vpn {
             self.draft_routes(&mut interface, &mut claims, vpn, wanted);
+            self.draft_host_ports(&mut interface, &mut claims, wanted);
         }
+        self.draft_limits(&mut interface, &name, wanted, allocator);
         let segment = wanted.segment.clone();
         let internet = wanted.internet.clone();
         interface.identity = Some(Identity { name, elan, vpn, internet, segment, lport });
@@ -349,6 +352,9 @@ impl Model {
                     let (trunk, vlan) = (trunk.clone(), *vlan);
                     interface.pending.push(Reason::TagTaken { trunk, vlan, owner });
                 }
+                Claim::HostPort(place, transport, port) => {
+                    interface.quit_door(*place, *transport, *port, owner);
+                }
                 Claim::Mac(elan, mac) => {
                     interface.attachment = None;
                     interface.pending.push(Reason::MacTaken { mac: *mac, owner, elan: elan.clone() });
@@ -404,6 +410,8 @@ impl Interface {
             attachment: None,
             addresses: Box::default(),
             routes: Box::default(),
+            doors: Box::default(),
+            limits: None,
             dhcp: false,
             dhcp_v6: false,
             relays: false,

@@ -75,7 +75,7 @@ fn route_key(claim: &Claim) -> Option<Text> {
     match claim {
         Claim::Address(vpn, address) => Some(format!("{vpn} {}", IpNetwork::from(*address)).into()),
         Claim::Route(vpn, prefix) => Some(format!("{vpn} {prefix}").into()),
-        Claim::Name(_) | Claim::Mac(..) | Claim::Port(..) | Claim::Tag(..) => None,
+        Claim::Name(_) | Claim::Mac(..) | Claim::Port(..) | Claim::Tag(..) | Claim::HostPort(..) => None,
     }
 }
 

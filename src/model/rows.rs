@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use ipnetwork::IpNetwork;
 
+use super::asks::Asks;
 use super::external::{ExtRouter, ExternalNetwork, FloatingRouter};
 use super::policies::{AclRow, Namespace, PolicyRow};
 use super::pools::Network;
@@ -49,6 +50,8 @@ pub struct PodInterface {
     pub segmentation_id: Option<u32>,
     /// `coeus-pod:trunk`.
     pub trunk: Option<SubPort>,
+    /// What else it asks for, if it does.
+    pub asks: Option<Arc<Asks>>,
 }
 
 /// Which frames of a port that several interfaces share are one's own.

@@ -139,6 +139,12 @@ pub enum Reason {
         "endpoint {address} is not reached: another pod has the address, in another namespace, and comes first"
     )]
     EndpointHidden { address: IpAddr },
+    #[error("host port {transport} {port} at {address} is that of {owner}")]
+    HostPortTaken { transport: Transport, port: u16, address: Text, owner: Text },
+    #[error("host port {transport} {port} is a node port of service {service}")]
+    HostPortOfService { transport: Transport, port: u16, service: Text },
+    #[error("host port {transport} {port} at {address}: that is no address of its node")]
+    HostPortElsewhere { transport: Transport, port: u16, address: IpAddr },
     #[error("switch {other} has an address of node {node}, too, so other nodes need a route to each pod")]
     TwoSwitches { node: Text, other: Dpid },
 }

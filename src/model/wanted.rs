@@ -1,7 +1,9 @@
 //! What an interface should be, whoever says so: a pod, or netvirt's own configuration.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use super::asks::Asks;
 use super::claims::{Claim, Strength};
 use super::rows::{HandMade, Pod, PodInterface, WantedAddress, WantedRoute, usable};
 use super::status::Reason;
@@ -31,6 +33,7 @@ pub(super) struct Wanted {
     pub port: Option<Text>,
     /// The tag of its frames on that port, which others share.
     pub vlan: Option<u16>,
+    pub asks: Option<Arc<Asks>>,
     /// What it waits for besides.
     pub pending: Vec<Reason>,
 }
@@ -55,6 +58,7 @@ impl Wanted {
             segment: Segment::of(row),
             port: row.trunk.as_ref().map(|trunk| trunk.trunk.clone()),
             vlan: row.trunk.as_ref().map(|trunk| trunk.vlan),
+            asks: row.asks.clone(),
             pending: Vec::new(),
         }
     }
@@ -91,6 +95,7 @@ impl Wanted {
             segment: Segment::default(),
             port: row.parent.clone(),
             vlan: row.vlan.filter(|_| row.is_member),
+            asks: None,
             pending: several.chain(bad).collect(),
         }
     }

@@ -209,6 +209,12 @@ impl<O> Draft<O> {
         self
     }
 
+    /// What is above the rate of the meter is dropped, and nothing else of it done; without one, nothing is.
+    pub fn metered(mut self, meter: Option<u32>) -> Self {
+        self.meter = meter;
+        self
+    }
+
     /// Hands the packet to the controller, at most `max_len` bytes of it, at the rate that the meter allows. [`Draft::copy_metered`] does so beside
     /// other things. There is no other way to punt.
     pub fn punt_metered(mut self, meter: u32, max_len: u16, userdata: &[u8]) -> Self {

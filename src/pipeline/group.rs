@@ -246,22 +246,38 @@ impl fmt::Debug for Group {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Meter {
     pub id: u32,
-    /// Packets a second.
+    pub unit: MeterUnit,
+    /// Units a second.
     pub rate: u32,
-    /// Packets that may come at once.
+    /// Units that may come at once.
     pub burst: u32,
     pub owner: OwnerName,
 }
 
+/// What a meter counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MeterUnit {
+    Packets,
+    Kilobits,
+}
+
 impl Meter {
     pub fn packets_per_second<F: Feature>(id: u32, rate: u32, burst: u32, owner: &Owner<F>) -> Meter {
-        Meter { id, rate, burst, owner: owner.name().clone() }
+        Meter { id, unit: MeterUnit::Packets, rate, burst, owner: owner.name().clone() }
+    }
+
+    pub fn kilobits_per_second<F: Feature>(id: u32, rate: u32, burst: u32, owner: &Owner<F>) -> Meter {
+        Meter { id, unit: MeterUnit::Kilobits, rate, burst, owner: owner.name().clone() }
     }
 
     /// The meter as a switch reports it.
     pub fn config(&self) -> MeterConfig {
+        let unit = match self.unit {
+            MeterUnit::Packets => meter::FLAG_PKTPS,
+            MeterUnit::Kilobits => meter::FLAG_KBPS,
+        };
         MeterConfig {
-            flags: meter::FLAG_PKTPS | meter::FLAG_BURST | meter::FLAG_STATS,
+            flags: unit | meter::FLAG_BURST | meter::FLAG_STATS,
             meter: self.id,
             bands: vec![MeterBand { rate: self.rate, burst: self.burst }],
         }

@@ -148,6 +148,10 @@ impl Engine {
             keys.push(Key::Interface(id.clone()));
             let on = model.interface(id).and_then(|interface| interface.attachment.as_ref());
             keys.extend(on.map(|at| Key::Policy(at.dpid, PolicyItem::Target(id.clone()))));
+            if let Some(name) = model.host_port_name(id) {
+                keys.extend(model.addresses_serving(&name).map(Key::Endpoint));
+                keys.push(Key::Service(name));
+            }
         }
         Some(keys)
     }

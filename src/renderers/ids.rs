@@ -12,10 +12,11 @@ pub struct PoolRange {
 }
 
 /// All pools. Elan tags stop at 65000 to fit 16 bits. Lport tags, with netvirt up to 65535, fit 17 of their 20 bits: they
-/// are meter ids, too, of which the kernel takes 200,000, and are cut into 2048 chunks. VPN ids and VNIs share no number.
+/// are meter ids, too, of which the kernel takes 200,000, and are cut into 2048 chunks; meters of limited interfaces are what is left of
+/// those. VPN ids and VNIs share no number.
 /// Source: netvirt `elan.ids.pool`, `vpnservices`, `opendaylight-vni-ranges`; genius `interfaces`.
-pub const POOLS: [PoolRange; 8] = [
-    PoolRange { pool: Pool::Interfaces, name: "interfaces", first: 1, last: 131_071 },
+pub const POOLS: [PoolRange; 9] = [
+    PoolRange { pool: Pool::Interfaces, name: "interfaces", first: 1, last: 114_687 },
     PoolRange { pool: Pool::Elan, name: "elan.ids.pool", first: 5_000, last: 65_000 },
     PoolRange { pool: Pool::Vpn, name: "vpnservices", first: FIRST_VPN_ID, last: 130_000 },
     PoolRange {
@@ -28,6 +29,7 @@ pub const POOLS: [PoolRange; 8] = [
     PoolRange { pool: Pool::Services, name: "coeus-services", first: 1, last: 1_000_000 },
     PoolRange { pool: Pool::ServiceAddresses, name: "coeus-service-addresses", first: 1, last: 1_000_000 },
     PoolRange { pool: Pool::Routes, name: "coeus-routes", first: 1, last: 1_000_000 },
+    PoolRange { pool: Pool::Meters, name: "coeus-meters", first: 114_688, last: 131_071 },
 ];
 
 impl Pool {
@@ -42,6 +44,7 @@ impl Pool {
             Pool::Services => &POOLS[5],
             Pool::ServiceAddresses => &POOLS[6],
             Pool::Routes => &POOLS[7],
+            Pool::Meters => &POOLS[8],
         }
     }
 }

@@ -8,9 +8,9 @@ use super::difference::Changes;
 use super::workshop::Workshop;
 use crate::datastore::Store;
 use crate::model::{
-    AllocationPool, Allocator, Beyond, Bridge, EndpointPort, ExtRouter, ExternalNetwork, FloatingRouter,
-    InterfaceId, K8sNode, Lease, Mapping, Network, NetworkType, Pod, PodInterface, Pool, Port, PortId,
-    Reason, Row, Service, ServiceEndpoints, ServicePort, SourceNat, Target,
+    AllocationPool, Allocator, Asks, Bandwidth, Beyond, Bridge, EndpointPort, ExtRouter, ExternalNetwork,
+    FloatingRouter, HostPort, InterfaceId, K8sNode, Lease, Mapping, Network, NetworkType, Pod, PodInterface,
+    Pool, Port, PortId, Rate, Reason, Row, Service, ServiceEndpoints, ServicePort, SourceNat, Target,
 };
 use crate::net::{Dpid, MacAddr, OfPort, Transport, UnderlayMtu};
 use crate::pipeline::{Delta, Held, SwitchTables};
@@ -218,6 +218,7 @@ pub fn pod(name: &str, namespace: &str, node: u64, address: Option<&str>) -> Row
         network_type: NetworkType::Vxlan,
         segmentation_id: None,
         trunk: None,
+        asks: None,
     };
     let pod = Pod {
         uid: name.into(),
@@ -238,6 +239,34 @@ pub fn pod_with(name: &str, namespace: &str, node: u64, addresses: &[&str]) -> R
     let Row::Pod(uid, Some(mut row)) = pod(name, namespace, node, None) else { unreachable!() };
     row.interfaces[0].addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
     Row::Pod(uid, Some(row))
+}
+
+/// The same pod with host ports `protocol:port:target`, and `:address` where one is named.
+pub fn with_host_ports(row: Row, ports: &[&str]) -> Row {
+    let port = |text: &&str| {
+        let parts: Vec<&str> = text.splitn(4, ':').collect();
+        HostPort {
+            transport: transport(parts[0]),
+            port: parts[1].parse().unwrap(),
+            target: parts[2].parse().unwrap(),
+            address: parts.get(3).map(|address| address.parse().unwrap()),
+        }
+    };
+    asking(row, |asks| asks.host_ports = ports.iter().map(port).collect())
+}
+
+/// The same pod, which sends and receives so many bits a second at most.
+pub fn limited(row: Row, egress: Option<u64>, ingress: Option<u64>) -> Row {
+    let rate = |bits: u64| Rate { bits, burst: None };
+    asking(row, |asks| asks.bandwidth = Bandwidth { egress: egress.map(rate), ingress: ingress.map(rate) })
+}
+
+fn asking(row: Row, change: impl FnOnce(&mut Asks)) -> Row {
+    let Row::Pod(uid, Some(mut pod)) = row else { unreachable!() };
+    let mut asks = pod.interfaces[0].asks.as_deref().cloned().unwrap_or_default();
+    change(&mut asks);
+    pod.interfaces[0].asks = (asks != Asks::default()).then(|| asks.into());
+    Row::Pod(uid, Some(pod))
 }
 
 pub fn no_pod(name: &str) -> Row {

@@ -70,6 +70,14 @@ impl Model {
                             );
                             return Err(fault_of(of(uid), true, message));
                         }
+                        if let Some(pod) = self.pod_asking(place, rows) {
+                            let (transport, number) = place;
+                            let message = format!(
+                                "{}: {transport} node-port {number} is a host port of {pod}; choose another one, or change or delete the other first",
+                                service.said()
+                            );
+                            return Err(fault_of(of(uid), true, message));
+                        }
                         nodes.insert(place, service);
                     }
                     for address in &service.addresses {

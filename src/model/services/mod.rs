@@ -13,6 +13,7 @@ mod rows;
 pub use check::{ServiceFault, ServiceSubject, is_of_services};
 pub use node_ports::NodePort;
 pub use pool::ServicePool;
+pub(super) use rows::transport;
 pub use rows::{EndpointPort, Service, ServiceEndpoints, ServiceNames, ServicePort, Target};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +38,9 @@ const MOST_V6: usize = 6000;
 
 /// A place where endpoints may be: an address in a VPN.
 type Place = (Text, IpAddr);
+
+/// Something that is served: at an address by an interface, by a protocol and a port.
+pub(super) type Serves = (IpAddr, InterfaceId, Transport, u16);
 
 /// What an interface serves at an address, by the services that have it do so.
 type Serving = BTreeSet<(Text, Transport, u16)>;
@@ -70,7 +74,7 @@ struct Settled {
     places: BTreeSet<Place>,
     /// In the order of the service's ports.
     ports: Vec<Found>,
-    serves: BTreeSet<(IpAddr, InterfaceId, Transport, u16)>,
+    serves: BTreeSet<Serves>,
     /// Keys of its ports in the pool.
     keys: BTreeSet<Text>,
 }
@@ -96,6 +100,11 @@ pub struct ServedPort<'a> {
 /// Key of a service's port in the pool of service ports.
 fn port_key(uid: &str, port: &ServicePort) -> Text {
     format!("{uid} {} {}", port.transport, port.number).into()
+}
+
+/// The service in such a key.
+fn uid_in(key: &str) -> Option<&str> {
+    key.rsplitn(3, ' ').nth(2)
 }
 
 impl Service {
@@ -192,6 +201,7 @@ impl Model {
             }
             work.dirty_cluster_services
                 .extend(self.services.of_pods.get(&id.pod).into_iter().flatten().cloned());
+            self.mark_doors_of(id, work);
         }
     }
 
@@ -208,7 +218,10 @@ impl Model {
         let mut first = BTreeMap::new();
         for uid in std::mem::take(&mut work.dirty_cluster_services) {
             let row = self.services.rows.get(&uid).cloned();
-            let after = row.map(|service| self.settled(&service)).unwrap_or_default();
+            let after = match row {
+                Some(service) => self.settled(&service),
+                None => self.settled_doors(&uid),
+            };
             let services = &mut self.services;
             let before = services.settled.remove(&uid).unwrap_or_default();
             for place in before.places.symmetric_difference(&after.places) {
@@ -271,7 +284,7 @@ impl Model {
     /// A number of a service's port that could not be given earlier.
     pub(super) fn late_service(&mut self, key: &Text, number: u32, work: &mut Work) {
         self.services.numbers.insert(key.clone(), number);
-        work.touched.cluster_services.extend(key.split(' ').next().map(Text::from));
+        work.touched.cluster_services.extend(uid_in(key).map(Text::from));
     }
 
     /// The same of its address.
@@ -282,8 +295,19 @@ impl Model {
 
     /// Whether some service has a port of this key.
     pub(super) fn needs_service_number(&self, key: &Text) -> bool {
-        let settled = key.split(' ').next().and_then(|uid| self.services.settled.get(uid));
+        let settled = uid_in(key).and_then(|uid| self.services.settled.get(uid));
         settled.is_some_and(|settled| settled.keys.contains(key))
+    }
+
+    /// Host ports are settled as services are.
+    fn settled_doors(&self, name: &str) -> Settled {
+        let (serves, keys) = self.served_by_doors(name);
+        Settled { serves, keys, ..Settled::default() }
+    }
+
+    /// The number of a port, by its key.
+    pub fn service_number(&self, key: &str) -> Option<u32> {
+        self.services.numbers.get(key).copied()
     }
 
     fn settled(&self, service: &Service) -> Settled {

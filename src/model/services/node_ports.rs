@@ -29,6 +29,17 @@ impl Model {
         !self.services.node_ports.is_empty()
     }
 
+    /// The service that has a node port.
+    pub(in super::super) fn with_node_port(&self, place: NodePort) -> Option<&Service> {
+        self.all_with_node_port(place).next()
+    }
+
+    /// All services that ask for a node port, the one that has it first.
+    pub(in super::super) fn all_with_node_port(&self, place: NodePort) -> impl Iterator<Item = &Service> {
+        let uids = self.services.node_ports.get(&place).into_iter().flatten();
+        uids.filter_map(|uid| self.services.rows.get(uid))
+    }
+
     /// Notes the node ports of a service that comes or goes.
     pub(super) fn note_node_ports(&mut self, service: &Service, comes: bool, work: &mut Work) {
         let before = self.has_node_ports();
@@ -36,6 +47,7 @@ impl Model {
             put(&mut self.services.node_ports, place, &service.uid, comes);
             let others = self.services.node_ports.get(&place).into_iter().flatten();
             work.touched.cluster_services.extend(others.cloned());
+            self.mark_host_port(place, work);
         }
         if before != self.has_node_ports() {
             work.touched.node_sides.extend(self.switches.keys());

@@ -307,7 +307,8 @@ fn number(fields: &Fields, leaf: SchemaId, what: &str, faults: &mut Vec<String>)
     number
 }
 
-fn transport(value: Option<&Value>) -> Transport {
+/// A protocol as it is written; without one TCP.
+pub fn transport(value: Option<&Value>) -> Transport {
     match value {
         Some(Value::Enum(1)) => Transport::Udp,
         Some(Value::Enum(2)) => Transport::Sctp,

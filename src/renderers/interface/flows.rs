@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::model::{Attachment, Identity, Interface, Model, NODE_VPN, Outlet, Uplink};
+use crate::model::{Attachment, Identity, Interface, Limit, Model, NODE_VPN, Outlet, Uplink};
 use crate::net::{ElanTag, LportTag, OfPort, VpnId};
 use crate::pipeline::actions::{
     clear_in_port, load_egress_zone, load_from_outside, output, pop_vlan, tag_vlan,
@@ -53,14 +53,15 @@ const NONE: u8 = ELAN + 1;
 
 type Owned = Owner<owners::Interface>;
 
-/// A frame from a pod gets its logical port; index and split horizon are cleared. That of a sub-port loses the tag by which it is known.
-pub(super) fn ingress(attachment: &Attachment, port: LportTag, owner: &Owned) -> Flow {
+/// A frame from a pod gets its logical port, if its limit lets it; index and split horizon are cleared. That of a sub-port loses the tag by which it is known.
+pub(super) fn ingress(attachment: &Attachment, port: LportTag, limit: Option<Limit>, owner: &Owned) -> Flow {
     let draft = Flow::table(LPORT_INGRESS).matching([in_port(attachment.ofport)]);
     let draft = match attachment.vlan {
         Some(id) => draft.priority(SUB_PORT).matching([vlan(id)]).then([pop_vlan()]),
         None => draft.priority(POD_PORT).matching([untagged()]),
     };
     draft
+        .metered(limit.map(|limit| limit.meter))
         .write_metadata(Metadata::new().lport(port).split_horizon(false).service_index(0))
         .goto(ANTISPOOF_MAC)
         .owned_by(owner)
@@ -253,21 +254,34 @@ pub(super) fn dispatch(
     services.iter().zip(after).enumerate().map(flow).collect()
 }
 
-/// What is for this logical port leaves by that port.
-pub(super) fn egress(port: LportTag, ofport: OfPort, owner: &Owned) -> Flow {
+/// The meter of a limit.
+pub(super) fn meter(limit: Limit, owner: &Owned) -> Meter {
+    Meter::kilobits_per_second(limit.meter, limit.rate, limit.burst, owner)
+}
+
+/// What is for this logical port leaves by that port, if its limit lets it.
+pub(super) fn egress(port: LportTag, ofport: OfPort, limit: Option<Limit>, owner: &Owned) -> Flow {
     Flow::table(EGRESS_DISPATCHER)
         .priority(DEFAULT_EGRESS)
         .matching([egress_lport(port)])
+        .metered(limit.map(|limit| limit.meter))
         .then([output(ofport)])
         .owned_by(owner)
 }
 
 /// What is for a sub-port leaves by the port that it shares, with its tag: also what came in by that port, from another one there. Table 55
 /// keeps from it what it sent itself.
-pub(super) fn egress_tagged(port: LportTag, ofport: OfPort, vlan: u16, owner: &Owned) -> Flow {
+pub(super) fn egress_tagged(
+    port: LportTag,
+    ofport: OfPort,
+    vlan: u16,
+    limit: Option<Limit>,
+    owner: &Owned,
+) -> Flow {
     Flow::table(EGRESS_DISPATCHER)
         .priority(DEFAULT_EGRESS)
         .matching([egress_lport(port)])
+        .metered(limit.map(|limit| limit.meter))
         .then([clear_in_port()])
         .then(tag_vlan(vlan))
         .then([output(ofport)])

@@ -54,7 +54,11 @@ impl Renderer for Interfaces {
                 let Some(elan) = model.elan(&identity.elan).and_then(|elan| elan.tag) else { return };
                 let Some(vpn) = flows::routing(identity, model) else { return };
                 let owner = Owner::new(&identity.name);
-                out.flow(attachment.dpid, flows::ingress(attachment, lport, &owner));
+                let limits = interface.limits.as_deref().copied().unwrap_or_default();
+                for limit in [limits.from_pod, limits.to_pod].into_iter().flatten() {
+                    out.meter(attachment.dpid, flows::meter(limit, &owner));
+                }
+                out.flow(attachment.dpid, flows::ingress(attachment, lport, limits.from_pod, &owner));
                 let extras = flows::Extras::of(interface, model);
                 if extras.punts() || !model.shared_hops(interface).is_empty() {
                     out.meter(attachment.dpid, flows::punts(lport, &owner));
@@ -63,8 +67,8 @@ impl Renderer for Interfaces {
                     out.flow(attachment.dpid, flow);
                 }
                 let leave = match attachment.vlan {
-                    Some(vlan) => flows::egress_tagged(lport, attachment.ofport, vlan, &owner),
-                    None => flows::egress(lport, attachment.ofport, &owner),
+                    Some(vlan) => flows::egress_tagged(lport, attachment.ofport, vlan, limits.to_pod, &owner),
+                    None => flows::egress(lport, attachment.ofport, limits.to_pod, &owner),
                 };
                 out.flow(attachment.dpid, leave);
                 if extras.policed {
@@ -81,7 +85,7 @@ impl Renderer for Interfaces {
                 for (lport, tunnel) in model.tunnel(*dpid).into_iter().chain(model.gre(*dpid)) {
                     let owner = Owner::new(format!("tunnel {dpid}"));
                     out.flow(*dpid, flows::tunnel_ingress(tunnel.ofport, lport, &owner));
-                    out.flow(*dpid, flows::egress(lport, tunnel.ofport, &owner));
+                    out.flow(*dpid, flows::egress(lport, tunnel.ofport, None, &owner));
                 }
                 if let Some((lport, port)) = model.node_port(*dpid) {
                     let owner = Owner::new(format!("node port {dpid}"));
@@ -89,11 +93,11 @@ impl Renderer for Interfaces {
                     for flow in flows::node_dispatch(lport, &owner) {
                         out.flow(*dpid, flow);
                     }
-                    out.flow(*dpid, flows::egress(lport, port.ofport, &owner));
+                    out.flow(*dpid, flows::egress(lport, port.ofport, None, &owner));
                 }
                 for (network, lport, ofport) in model.uplinks(*dpid) {
                     let owner = Owner::new(format!("physical network {network} {dpid}"));
-                    out.flow(*dpid, flows::egress(lport, ofport, &owner));
+                    out.flow(*dpid, flows::egress(lport, ofport, None, &owner));
                     out.flow(*dpid, flows::requests_from_outside(lport, &owner));
                     out.meter(*dpid, flows::outside_punts(lport, &owner));
                 }

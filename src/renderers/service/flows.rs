@@ -31,13 +31,15 @@ const STRANGER: u16 = 40;
 /// To a service: beats [`FROM_ENDPOINT`], for an endpoint may be a client, from any port.
 const TO_SERVICE: u16 = 30;
 const FROM_ENDPOINT: u16 = 20;
-/// To a node: below [`FROM_ENDPOINT`], since nodes ask pods, too.
+/// To a pod by a port of its node: below [`FROM_ENDPOINT`], since nodes ask pods, too, and beats [`TO_NODE`].
+const TO_HOST_PORT: u16 = 15;
 const TO_NODE: u16 = 10;
 /// The only flows of their tables beside the misses.
 const NODE_PORT: u16 = 10;
 const ASKED_THERE: u16 = 10;
 /// A new connection and a known one are never the same packet.
 const NEW: u16 = 20;
+const NEW_AT_HOST_PORT: u16 = 15;
 const KNOWN: u16 = 10;
 /// A packet that must not be routed on beats every way.
 const EXPIRED: u16 = 60;
@@ -123,6 +125,27 @@ pub(super) fn to_service((address, transport, port): Destination, owner: &Owned)
         .matching(ip_host(address))
         .matching(port_to(transport, port))
         .then([track(CLIENTS, SERVICE_CONNECTION)])
+        .owned_by(owner)
+}
+
+/// From any pod, or by the node's own port, to a port of a node that leads to a pod.
+pub(super) fn to_host_port((address, transport, port): Destination, owner: &Owned) -> Flow {
+    Flow::table(SERVICE)
+        .priority(TO_HOST_PORT)
+        .matching(ip_host(address))
+        .matching(port_to(transport, port))
+        .then([track(CLIENTS, SERVICE_CONNECTION)])
+        .owned_by(owner)
+}
+
+/// A connection there: below those of services, should one have this address and port.
+pub(super) fn new_at_host_port((address, transport, port): Destination, balance: u32, owner: &Owned) -> Flow {
+    Flow::table(SERVICE_CONNECTION)
+        .priority(NEW_AT_HOST_PORT)
+        .matching([ct_new()])
+        .matching(ip_host(address))
+        .matching(port_to(transport, port))
+        .then([load_service_way(ServiceWay::Request), group(balance)])
         .owned_by(owner)
 }
 

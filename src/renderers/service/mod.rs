@@ -6,6 +6,7 @@
 //!            33 endpoint elsewhere ─► tunnel ─► 36 ─► 33          33 endpoint here: remembered in 11 ─► 220
 //! endpoint   210 ─► 30 from a port that serves ─► ct 11 ─► 32 an answer ─► 17 … 19 ─► 33 ─► tunnel, or 21 ─► 220
 //! client     220 an answer ─► ct 10: from the service's address ─► 34 ─► 220 ─► port
+//! node       30 a node's address and a host port ─► ct 10 ─► 31 new: the pod that has it …
 //! outside    25 address of an external network ─► ct 10 ─► 31 …        30 a node's address ─► 38 node port ─► ct 10 ─► 31 …
 //!            33 an answer ─► 21 to nobody here ─► ct 10 ─► 37 by the network, or by the node
 //! ```
@@ -17,6 +18,7 @@
 mod client;
 mod derive;
 mod flows;
+mod host_port;
 mod parts;
 
 pub use derive::ServiceStates;
@@ -61,7 +63,10 @@ impl Renderer for Services {
         match key {
             Key::Switch(dpid) => of_switch(*dpid, model, out),
             Key::Interface(id) => stranger(id, model, out),
-            Key::Service(uid) => client::service(uid, model, out),
+            Key::Service(uid) => {
+                client::service(uid, model, out);
+                host_port::host_ports(uid, model, out);
+            }
             Key::Floating(address) => answers(*address, model, out),
             Key::Endpoint(address) => endpoint(*address, model, out),
             _ => {}
@@ -73,7 +78,7 @@ impl Renderer for Services {
 fn services_touched(touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
     keys.extend(touched.cluster_services.iter().cloned().map(Key::Service));
     if !touched.switches.is_empty() {
-        keys.extend(model.services().cloned().map(Key::Service));
+        keys.extend(model.services().chain(model.host_port_names()).cloned().map(Key::Service));
     }
 }
 
@@ -94,21 +99,22 @@ fn of_switch(dpid: Dpid, model: &Model, out: &mut Rendered) {
     }
 }
 
-/// The addresses of a switch's node, where node ports are asked for: those that nodes know by all switches, and that of this one by
+/// The addresses of a switch's node, where node ports and host ports are asked for: those that nodes know by all switches, and that of this one by
 /// which it hands over what it got from others.
 fn node_ports(dpid: Dpid, model: &Model, out: &mut Rendered) {
-    if !model.has_node_ports() || model.switch(dpid).is_none() {
+    if !model.is_asked_at_nodes() || model.switch(dpid).is_none() {
         return;
     }
     let owner = Owner::new("node ports");
     let own: Vec<IpAddr> = model.addresses_of_node(dpid).collect();
+    let has_node_ports = model.has_node_ports();
     let first = |address: &IpAddr| model.switches_of_node_address(*address).next() == Some(dpid);
-    for address in own.iter().copied().filter(first) {
+    for address in own.iter().copied().filter(|address| has_node_ports && first(address)) {
         out.shared_flow(model.switches().map(|(dpid, _)| dpid), flows::to_node(address, &owner));
     }
     let Some((lport, port)) = model.node_port(dpid) else { return };
     let handed = [IpAddr::V4(NODE_PORTS_V4), IpAddr::V6(NODE_PORTS_V6)];
-    for address in handed {
+    for address in handed.into_iter().filter(|_| has_node_ports) {
         out.flow(dpid, flows::to_node(address, &owner));
     }
     for address in handed.into_iter().chain(own) {

@@ -9,9 +9,10 @@ use proptest::prelude::*;
 use super::super::rendered::AtPlace;
 use super::super::testing::*;
 use crate::model::{
-    Bridge, ElanInstance, EndpointPort, ExtRouter, HandMade, Model, NODE_LPORT_KEY, NetworkType, POOL_VNIS,
-    Pool, Port, Row, Service, ServiceEndpoints, ServicePool, ServicePort, SubPort, Target, VpnInstance,
-    WantedAddress, WantedRoute, external_vpn_key, uplink_lport_key,
+    Asks, Bandwidth, Bridge, ElanInstance, EndpointPort, ExtRouter, HandMade, HostPort, Model,
+    NODE_LPORT_KEY, NetworkType, POOL_VNIS, Pool, Port, Rate, Row, Service, ServiceEndpoints, ServicePool,
+    ServicePort, SubPort, Target, VpnInstance, WantedAddress, WantedRoute, external_vpn_key,
+    uplink_lport_key,
 };
 use crate::net::{Dpid, OfPort, Transport, UnderlayMtu, Vni, VpnId};
 use crate::pipeline::{Action, FIB, Metadata, SwitchTables, golden};
@@ -61,16 +62,18 @@ fn node() -> impl Strategy<Value = u64> {
 fn any_pod() -> impl Strategy<Value = Row> {
     let parts =
         (name(), name(), namespace(), node(), addresses(), any::<[bool; 4]>(), prop::option::of(1_u32..3));
-    (parts, network(), super::policy::any_labels(), trunk()).prop_map(
+    let further = (trunk(), any_asks());
+    (parts, network(), super::policy::any_labels(), further).prop_map(
         |(
             (uid, name, namespace, node, addresses, [named, hosted, second, spaced], wanted),
             network,
             (labels, ports),
-            trunk,
+            (trunk, asks),
         )| {
             let Row::Pod(_, Some(mut pod)) = pod(uid, namespace, node, None) else { unreachable!() };
             pod.interfaces[0].addresses = addresses;
             (pod.labels, pod.ports) = (labels, ports);
+            pod.interfaces[0].asks = (asks != Asks::default()).then(|| asks.into());
             (pod.interfaces[0].network_type, pod.interfaces[0].segmentation_id) = network;
             pod.interfaces[0].trunk = trunk;
             // The name of another pod, now and then.
@@ -101,6 +104,26 @@ fn trunk() -> impl Strategy<Value = Option<SubPort>> {
         mac: own.map(|ofport| mac(9, ofport)),
     });
     prop::option::weighted(0.3, sub_port)
+}
+
+/// Host ports that meet each other and node ports, at all addresses and at one; limits of either direction.
+fn any_asks() -> impl Strategy<Value = Asks> {
+    let address = prop::sample::select(
+        &[None, Some("0.0.0.0"), Some("::"), Some("192.168.56.11"), Some("10.9.9.9")][..],
+    );
+    let port = (address, prop::sample::select(&[80_u16, 30_080][..]), any::<bool>()).prop_map(
+        |(address, port, is_udp)| HostPort {
+            transport: if is_udp { Transport::Udp } else { Transport::Tcp },
+            port,
+            address: address.map(|address| address.parse().unwrap()),
+            target: 8080,
+        },
+    );
+    let rate = prop::option::weighted(0.2, (1_u64..1 << 40).prop_map(|bits| Rate { bits, burst: None }));
+    (prop::collection::btree_set(port, 0..3), rate.clone(), rate).prop_map(|(ports, ingress, egress)| Asks {
+        host_ports: ports.into_iter().collect(),
+        bandwidth: Bandwidth { ingress, egress },
+    })
 }
 
 fn any_port() -> impl Strategy<Value = Row> {
@@ -451,6 +474,19 @@ fn ids_in_use(model: &Model) -> BTreeMap<(Pool, String), u32> {
     for interface in model.interfaces() {
         if let Some(identity) = &interface.identity {
             ids.insert((Pool::Interfaces, identity.name.to_string()), identity.lport.unwrap().0);
+            let limits = interface.limits.as_deref().copied().unwrap_or_default();
+            for (way, limit) in [("from", limits.from_pod), ("to", limits.to_pod)] {
+                ids.extend(
+                    limit.map(|limit| ((Pool::Meters, format!("{way} {}", identity.name)), limit.meter)),
+                );
+            }
+        }
+        let name = model.host_port_name(&interface.id).filter(|_| interface.plugged().is_some());
+        for (name, door) in name.iter().flat_map(|name| interface.doors.iter().map(move |door| (name, door)))
+        {
+            let key = format!("{name} {} {}:{}", door.transport, door.port, door.target);
+            let number = model.service_number(&key).unwrap();
+            ids.insert((Pool::Services, key), number);
         }
     }
     for name in
@@ -644,7 +680,7 @@ proptest! {
 
     /// An id that could not be given is given as soon as the pool allows, and then nothing reminds of the delay.
     #[test]
-    fn a_used_up_pool_only_delays(history in any_history(), pool in 0_usize..6) {
+    fn a_used_up_pool_only_delays(history in any_history(), pool in prop::sample::select(&[0_usize, 1, 2, 3, 4, 5, 8][..])) {
         let mut world = World::default();
         world.ids.closed.insert(super::super::POOLS[pool].pool);
         for rows in history {
