@@ -541,7 +541,7 @@ class Cni:
         )
         (home / "storage.conf").write_text(f"""[storage]\ndriver="vfs"\ngraphroot="{home}/root"\nrunroot="{home}/run"\n""")
         (home / "policy.json").write_text(json.dumps({"default": [{"type": "insecureAcceptAnything"}]}))
-        plugin = {"type": "coeus-cni", "socket": str(node.dir / "cni/node.sock"), "capabilities": {"ips": True, "mac": True}}
+        plugin = {"type": "coeus-cni", "socket": str(node.dir / "cni/node.sock"), "capabilities": {"ips": True, "mac": True, "portMappings": True, "bandwidth": True}}
         (home / "net.d/10-coeus.conflist").write_text(json.dumps({"cniVersion": "1.0.0", "name": "coeus", "plugins": [plugin]}))
         binaries = home / "image/bin"
         binaries.mkdir(parents=True)

@@ -363,7 +363,9 @@ What Is Odd Is Refused By Its Name
     clusterId: "prod"                 7    clusterId
     ipam: {"type": "../../bin/sh"}    7    ipam.type
     prevResult: {"ips": []}           7    prevResult
-    runtimeConfig: {"portMappings": [{"hostPort": 80, "containerPort": 80}]}    2    runtimeConfig.portMappings
+    runtimeConfig: {"portMappings": [{"hostPort": 80, "containerPort": 0}]}    7    runtimeConfig.portMappings
+    runtimeConfig: {"bandwidth": {"ingressRate": "10M"}}    7    runtimeConfig.bandwidth.ingressRate
+    runtimeConfig: {"deviceID": "0000:01"}    2    runtimeConfig.deviceID
     stdin: {                          6    standard input
     stdin:                            6    standard input
 

@@ -97,6 +97,7 @@ impl Agent {
             target.entry.host.unwrap_or(node),
         )?;
         let layout = self.lay_out((request, call), &target, &plan, node, &mut undo)?;
+        self.ask(request, &target, &mut undo)?;
         let inside = self.inside(request, &target, &plan, &layout, &way)?;
         let tag = self.sub_port(&target, &inside.mac, &mut undo)?;
         let addressed = Instant::now();
@@ -250,6 +251,7 @@ fn record(request: &Request, target: &Target, way: &Way) -> Record {
         name: target.name.clone(),
         wrote: Wrote::Nothing,
         addresses: Vec::new(),
+        asked: Vec::new(),
         is_chosen: false,
         delegate: None,
         is_ended: false,

@@ -45,7 +45,10 @@ impl Agent {
             delegate.tell("CHECK")?;
         }
         match self.datastore.pod(&record.pod)? {
-            Some(entry) => self.datastore.programmed(&entry, &record.name, PATIENCE),
+            Some(entry) => {
+                Agent::is_asked(request, &entry, &record.interface)?;
+                self.datastore.programmed(&entry, &record.name, PATIENCE)
+            }
             None => Err(drift(format!("{} has no entry in pod:coe/pods any more", record.name))),
         }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use coeus_cni::{Code, Error};
 use coeus_watch::allocate;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::addresses::{Plan, Pool};
 use super::entry::{Entry, list, text};
@@ -138,6 +138,24 @@ impl Datastore {
     pub fn address(&self, pod: &str, uid: &str, is_new: bool, addresses: &[IpAddr]) -> Result<(), Trouble> {
         let body = json!({"pod:pods": [{"uid": pod, "interface": [interface(uid, is_new, addresses)]}]});
         self.controller.write("PATCH", &pod_path(pod), &[], Some(&body)).map(drop)
+    }
+
+    /// Adds members to an interface of a pod.
+    ///
+    /// # Errors
+    /// [`Trouble::Conflict`] when somebody has a port of the node.
+    pub fn ask(&self, pod: &str, uid: &str, mut members: Map<String, Value>) -> Result<(), Trouble> {
+        members.insert("uid".into(), json!(uid));
+        let body = json!({"pod:pods": [{"uid": pod, "interface": [members]}]});
+        self.controller.write("PATCH", &pod_path(pod), &[], Some(&body)).map(drop)
+    }
+
+    /// Takes such members away again.
+    ///
+    /// # Errors
+    /// When the controller is away or refuses.
+    pub fn unask(&self, pod: &str, uid: &str, paths: &[String]) -> Result<(), Trouble> {
+        paths.iter().try_for_each(|path| self.delete(&format!("{}/{path}", interface_path(pod, uid))))
     }
 
     /// Takes addresses away again, if they still are the interface's.

@@ -24,6 +24,8 @@ pub struct Interface {
     pub addresses: Vec<IpAddr>,
     /// `coeus-pod:trunk`: the parent interface and the VLAN.
     pub trunk: Option<(String, u16)>,
+    /// The interface as it was read, for what it says beside ([`super::asks`]).
+    pub asks: Value,
 }
 
 impl Entry {
@@ -45,6 +47,7 @@ impl Entry {
                     let vlan = trunk.get("vlan-id")?.as_u64()?;
                     Some((text(trunk, "parent-interface")?, vlan.try_into().ok()?))
                 }),
+                asks: value.clone(),
             })
         };
         let mut interfaces: Vec<Interface> = list(value, "interface").filter_map(interface).collect();

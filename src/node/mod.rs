@@ -12,6 +12,7 @@
 mod add;
 mod addresses;
 mod announce;
+mod asks;
 mod busy;
 mod check;
 mod datastore;

@@ -49,6 +49,9 @@ pub struct Record {
     pub name: String,
     pub wrote: Wrote,
     pub addresses: Vec<IpAddr>,
+    /// What was asked for beside: paths below the interface.
+    #[serde(default)]
+    pub asked: Vec<String>,
     /// The addresses were chosen here, from the node's range.
     pub is_chosen: bool,
     pub delegate: Option<Delegate>,
@@ -201,6 +204,7 @@ mod tests {
             name: String::new(),
             wrote: Wrote::Entry,
             addresses: vec!["10.0.0.5".parse().unwrap()],
+            asked: Vec::new(),
             is_chosen: true,
             delegate: None,
             is_ended: false,

@@ -61,8 +61,11 @@ impl Agent {
 
     fn unwrite(&self, record: &Record) -> Result<(), super::Trouble> {
         let datastore = &self.datastore;
-        if record.is_tag_chosen && matches!(record.wrote, Wrote::Nothing | Wrote::Addresses) {
-            datastore.delete_trunk(&record.pod, &record.interface)?;
+        if matches!(record.wrote, Wrote::Nothing | Wrote::Addresses) {
+            datastore.unask(&record.pod, &record.interface, &record.asked)?;
+            if record.is_tag_chosen {
+                datastore.delete_trunk(&record.pod, &record.interface)?;
+            }
         }
         match record.wrote {
             Wrote::Nothing => Ok(()),

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::{Map, Value};
 
+use crate::asks::{self, Bandwidth, PortMapping};
 use crate::error::{Code, Error};
 use crate::result::{Dns, Prefix, Success};
 
@@ -54,6 +55,9 @@ pub struct Config {
     pub addresses: Vec<AskedAddress>,
     /// `args.cni.mac`, else `runtimeConfig.mac`.
     pub mac: Option<String>,
+    /// `runtimeConfig.portMappings`, in order.
+    pub port_mappings: Vec<PortMapping>,
+    pub bandwidth: Bandwidth,
     pub previous: Option<Success>,
     /// `cni.dev/valid-attachments`.
     pub valid: Vec<Attachment>,
@@ -65,8 +69,8 @@ const PORTS: [&str; 2] = ["mgrPort", "ctlrPort"];
 const SWITCHES: [&str; 2] = ["mgrActive", "ctlrActive"];
 const WORDS: [&str; 4] = ["manager", "controller", "externalIntf", "externalIp"];
 
-/// Capabilities that need more than an interface, and that another plugin of the list can have.
-const NOT_OURS: [&str; 4] = ["portMappings", "bandwidth", "ipRanges", "deviceID"];
+/// Capabilities that are for other plugins.
+const NOT_OURS: [&str; 2] = ["ipRanges", "deviceID"];
 
 impl Config {
     /// # Errors
@@ -92,9 +96,8 @@ impl Config {
             && !is_empty(value)
         {
             let message = format!("runtimeConfig.{key}: {value} is not supported");
-            return Err(Error::new(Code::Field, message).with(
-                "declare the capability for another plugin of the list, such as portmap or bandwidth",
-            ));
+            return Err(Error::new(Code::Field, message)
+                .with("declare the capability for another plugin of the list"));
         }
         let args = object(fields, "args")?;
         let told = args.get("cni").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -116,6 +119,8 @@ impl Config {
                 None => mac(&runtime, "runtimeConfig.mac")?,
                 told => told,
             },
+            port_mappings: asks::port_mappings(&runtime)?,
+            bandwidth: asks::bandwidth(&runtime)?,
             previous: previous(fields)?,
             valid: valid(fields)?,
         })
@@ -358,14 +363,15 @@ mod tests {
             (json!({"runtimeConfig": {"mac": "01:00:00:00:00:01"}}), Code::Config, "runtimeConfig.mac"),
             (
                 json!({"runtimeConfig": {"portMappings": [{"hostPort": 1}]}}),
-                Code::Field,
+                Code::Config,
                 "runtimeConfig.portMappings",
             ),
             (
-                json!({"runtimeConfig": {"bandwidth": {"ingressRate": 1}}}),
-                Code::Field,
-                "runtimeConfig.bandwidth",
+                json!({"runtimeConfig": {"bandwidth": {"ingressRate": true}}}),
+                Code::Config,
+                "runtimeConfig.bandwidth.ingressRate",
             ),
+            (json!({"runtimeConfig": {"deviceID": "0000:01"}}), Code::Field, "runtimeConfig.deviceID"),
             (json!({"prevResult": {"ips": 1}}), Code::Config, "prevResult"),
             (json!({"cni.dev/valid-attachments": [{}]}), Code::Config, "cni.dev/valid-attachments"),
         ] {

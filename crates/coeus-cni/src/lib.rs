@@ -3,6 +3,7 @@
 
 mod answer;
 mod args;
+mod asks;
 mod call;
 mod config;
 mod error;
@@ -12,6 +13,7 @@ mod version;
 
 pub use answer::Answer;
 pub use args::Args;
+pub use asks::{Bandwidth, PortMapping, Protocol};
 pub use call::{Call, DEFAULT_SOCKET};
 pub use config::{AskedAddress, Attachment, Config, Ipam, Pods, unicast_mac, uuid};
 pub use error::{Code, Error};
