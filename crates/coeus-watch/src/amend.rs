@@ -27,6 +27,9 @@ pub struct Amend {
 const LEAFS: [&str; 5] = ["uid", "cluster-id", "name", "network-NS", "host-ip-address"];
 const LISTS: [(&str, &[&str]); 2] =
     [("coeus-policy:label", &["key"]), ("coeus-policy:named-port", &["name", "protocol"])];
+/// What the cluster says of a pod's interface, whole: a list with its keys, and a container of leafs.
+const HOST_PORTS: (&str, &[&str]) = ("coeus-pod:host-port", &["protocol", "port", "address"]);
+const BANDWIDTH: &str = "coeus-pod:bandwidth";
 const ADDRESSES: [&str; 2] = ["ip-address", "coeus-pod:secondary-ip-address"];
 
 /// What makes a pod's entry say what it should beside what others say; `None`: it does.
@@ -43,15 +46,17 @@ pub fn amend(place: &Place, wanted: &Value, held: Option<&Value>) -> Option<Amen
     let leafs = LEAFS.iter().filter(|leaf| member(wanted, leaf).is_none() && member(held, leaf).is_some());
     gone.extend(leafs.map(|leaf| (*leaf).to_owned()));
     for (list, keys) in LISTS {
-        let key = |entry: &Value| {
-            let texts = keys.iter().map(|leaf| key_text(entry[leaf].as_str().unwrap_or_default()));
-            texts.collect::<Vec<_>>().join(",")
-        };
-        let kept: Vec<_> = items(wanted, list).iter().map(key).collect();
-        let lost = items(held, list).iter().map(key).filter(|key| !kept.contains(key));
-        gone.extend(lost.map(|key| format!("{list}={key}")));
+        gone.extend(lost(wanted, held, (list, keys)));
     }
     let (port, at) = (interface(place, wanted), interface(place, held));
+    if let (Some(port), Some(at)) = (port, at) {
+        let rates = member(at, BANDWIDTH).and_then(Value::as_object).into_iter().flatten();
+        let own = member(port, BANDWIDTH);
+        let rates = rates.filter(|(leaf, _)| own.is_none_or(|own| member(own, leaf).is_none()));
+        let rates = rates.map(|(leaf, _)| format!("{BANDWIDTH}/{}", plain(leaf)));
+        let below = lost(port, at, HOST_PORTS).into_iter().chain(rates);
+        gone.extend(below.map(|below| format!("interface={}/{below}", place.key)));
+    }
     let says_addresses = port.is_some_and(|port| member(port, ADDRESSES[0]).is_some());
     if let (Some(port), Some(at)) = (port, at)
         && says_addresses
@@ -87,6 +92,21 @@ pub fn amend(place: &Place, wanted: &Value, held: Option<&Value>) -> Option<Amen
         gone,
         then: kept(place, wanted, Some(held)),
     })
+}
+
+/// Entries of a list that are held and not wanted any more, as steps of a path.
+fn lost(wanted: &Value, held: &Value, (list, keys): (&str, &[&str])) -> Vec<String> {
+    let key = |entry: &Value| {
+        let texts = keys.iter().map(|leaf| match &entry[leaf] {
+            Value::String(text) => key_text(text),
+            Value::Null => String::new(),
+            other => key_text(&other.to_string()),
+        });
+        texts.collect::<Vec<_>>().join(",")
+    };
+    let kept: Vec<_> = items(wanted, list).iter().map(key).collect();
+    let lost = items(held, list).iter().map(key).filter(|key| !kept.contains(key));
+    lost.map(|key| format!("{list}={key}")).collect()
 }
 
 /// The entry that is wanted, with what is held where the cluster says nothing: its addresses if none are wanted, and all that is not the cluster's to say.
@@ -218,6 +238,30 @@ mod tests {
         assert_eq!(amend(&place(), &entry(&["10.0.0.1"], &[]), Some(&held)), None);
         let then = amend(&place(), &entry(&["10.0.0.2"], &[]), Some(&held)).map(|amend| amend.then);
         assert_eq!(then.map(|then| then["port-mac-address"].clone()), Some(json!("02:00:00:00:00:01")));
+    }
+
+    #[test]
+    fn what_an_interface_asks_for_is_the_clusters_to_say() {
+        let with = |ports: &[u16], rates: Value| {
+            let mut entry = entry(&["10.0.0.1"], &[]);
+            let port = |port: &u16| json!({"protocol": "TCP", "port": port, "address": "any", "container-port": 8080});
+            entry["interface"][0]["coeus-pod:host-port"] = ports.iter().map(port).collect();
+            entry["interface"][0]["coeus-pod:bandwidth"] = rates;
+            entry
+        };
+        let held =
+            with(&[80, 81], json!({"ingress-rate": "1000", "ingress-burst": "5", "egress-rate": "7000"}));
+        assert_eq!(amend(&place(), &held, Some(&held)), None);
+        let found = amend(&place(), &with(&[80], json!({"ingress-rate": "2000"})), Some(&held)).unwrap();
+        let gone = ["host-port=TCP,81,any", "bandwidth/egress-rate", "bandwidth/ingress-burst"];
+        let mut told = found.gone.clone();
+        told[1..].sort();
+        assert_eq!(told, gone.map(|below| format!("interface=a/coeus-pod:{below}")));
+        let said = &found.said["interface"][0];
+        assert_eq!(said["coeus-pod:bandwidth"], json!({"ingress-rate": "2000"}));
+        assert_eq!(said.get("ip-address"), None, "nothing of addresses is said");
+        let none = amend(&place(), &entry(&["10.0.0.1"], &[]), Some(&held)).unwrap();
+        assert_eq!(none.gone.len(), 5, "{:?}", none.gone);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod namespaces;
 mod nodes;
 mod pods;
 mod policies;
+mod quantity;
 mod services;
 mod subsets;
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Map, Value, json};
 
+use super::quantity::quantity;
 use super::{labels, put, put_all, uid};
 use crate::{List, Place};
 
@@ -26,6 +28,8 @@ pub fn pod(cluster: &str, pod: &Pod, node: Option<IpAddr>) -> Option<(Place, Val
     interface.insert("network-type".into(), json!("VXLAN"));
     put(&mut interface, "ip-address", addresses.next());
     put_all(&mut interface, "coeus-pod:secondary-ip-address", addresses.collect());
+    put_all(&mut interface, "coeus-pod:host-port", host_ports(pod));
+    put(&mut interface, "coeus-pod:bandwidth", bandwidth(pod));
     let mut fields = Map::new();
     fields.insert("uid".into(), json!(uid));
     fields.insert(List::Pods.owner().into(), json!(cluster));
@@ -37,6 +41,42 @@ pub fn pod(cluster: &str, pod: &Pod, node: Option<IpAddr>) -> Option<(Place, Val
     put_all(&mut fields, "coeus-policy:label", labels(pod.metadata.labels.as_ref()));
     put_all(&mut fields, "coeus-policy:named-port", named_ports(pod));
     Some((Place::new(List::Pods, uid), Value::Object(fields)))
+}
+
+/// Ports of its node that lead to its containers, those beside which others start included, as kubelet has it. Of two of one
+/// place the first counts.
+fn host_ports(pod: &Pod) -> Vec<Value> {
+    let mut found = BTreeMap::new();
+    let spec = pod.spec.iter();
+    let beside = spec.clone().flat_map(|spec| spec.init_containers.iter().flatten());
+    let beside = beside.filter(|container| container.restart_policy.as_deref() == Some("Always"));
+    let containers = spec.flat_map(|spec| &spec.containers).chain(beside);
+    for port in containers.flat_map(|container| container.ports.iter().flatten()) {
+        let Some(number) = port.host_port.filter(|number| *number != 0) else { continue };
+        let protocol = port.protocol.as_deref().unwrap_or("TCP");
+        let address = port.host_ip.as_deref().and_then(|text| text.parse::<IpAddr>().ok());
+        found.entry((protocol, number, address)).or_insert(port.container_port);
+    }
+    let entry = |((protocol, port, address), target): ((&str, i32, Option<IpAddr>), i32)| {
+        let address = address.map_or("any".to_owned(), |address| address.to_string());
+        json!({"protocol": protocol, "port": port, "address": address, "container-port": target})
+    };
+    found.into_iter().map(entry).collect()
+}
+
+/// Bits a second that are no slip. Source: Kubernetes, pkg/util/bandwidth.
+const REASONABLE: RangeInclusive<u64> = 1_000..=1_000_000_000_000_000;
+
+/// How fast it may receive and send.
+fn bandwidth(pod: &Pod) -> Option<Value> {
+    let annotations = pod.metadata.annotations.as_ref()?;
+    let mut fields = Map::new();
+    for way in ["ingress", "egress"] {
+        let written = annotations.get(&format!("kubernetes.io/{way}-bandwidth"));
+        let rate = written.and_then(|text| quantity(text)).filter(|rate| REASONABLE.contains(rate));
+        put(&mut fields, &format!("{way}-rate"), rate.map(|rate| rate.to_string()));
+    }
+    (!fields.is_empty()).then_some(Value::Object(fields))
 }
 
 /// Names of ports of its containers. Of two of one name and protocol the first counts.
@@ -83,6 +123,34 @@ mod tests {
             "coeus-policy:label": [{"key": "app", "value": "web"}], "coeus-policy:named-port": ports
         });
         assert_eq!(read(|_| ()), Some(wanted));
+    }
+
+    #[test]
+    fn host_ports_are_those_of_containers_that_stay() {
+        let entry = read(|pod| {
+            pod["spec"]["containers"][0]["ports"] = json!([
+                {"containerPort": 8080, "hostPort": 80}, {"containerPort": 9},
+                {"containerPort": 8081, "hostPort": 80}, {"containerPort": 53, "hostPort": 53, "protocol": "UDP", "hostIP": "192.0.2.1"}]);
+            let port = |number: u16| json!([{"containerPort": number, "hostPort": number}]);
+            pod["spec"]["initContainers"] = json!([{"name": "once", "ports": port(1)}, {"name": "beside", "restartPolicy": "Always", "ports": port(2)}]);
+        });
+        let of = |protocol: &str, port: u16, address: &str, target: u16| json!({"protocol": protocol, "port": port, "address": address, "container-port": target});
+        let wanted =
+            json!([of("TCP", 2, "any", 2), of("TCP", 80, "any", 8080), of("UDP", 53, "192.0.2.1", 53)]);
+        assert_eq!(entry.unwrap()["interface"][0]["coeus-pod:host-port"], wanted);
+    }
+
+    #[test]
+    fn limits_are_annotations() {
+        let limits = |ingress: &str, egress: &str| {
+            let annotations =
+                json!({"kubernetes.io/ingress-bandwidth": ingress, "kubernetes.io/egress-bandwidth": egress});
+            let entry = read(|pod| pod["metadata"]["annotations"] = annotations.clone()).unwrap();
+            entry["interface"][0]["coeus-pod:bandwidth"].clone()
+        };
+        assert_eq!(limits("10M", "1500k"), json!({"ingress-rate": "10000000", "egress-rate": "1500000"}));
+        assert_eq!(limits("10M", "fast"), json!({"ingress-rate": "10000000"}));
+        assert_eq!(limits("1", "1E"), Value::Null, "kubelet takes them for slips");
     }
 
     #[test]
