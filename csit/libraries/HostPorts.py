@@ -1,0 +1,50 @@
+"""Robot keywords for ports of nodes that lead to pods, and for how fast pods are."""
+
+import time
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+from robot.libraries.BuiltIn import BuiltIn
+
+import carry
+
+
+@library(scope="SUITE", auto_keywords=False)
+class HostPorts:
+    @property
+    def coeus(self):
+        return BuiltIn().get_library_instance("CoeusLab")
+
+    @keyword
+    def mapped(self, *ports, **limits):
+        """What a runtime adds to its configuration: ports `protocol:hostPort:containerPort`, and `:hostIP`; limits by their names, in bits."""
+        def mapping(text):
+            protocol, port, target, *address = text.split(":", 3)
+            return {"hostPort": int(port), "containerPort": int(target), "protocol": protocol, "hostIP": address[0] if address else ""}
+
+        runtime = {"portMappings": [mapping(port) for port in ports]}
+        if limits:
+            runtime["bandwidth"] = {name: int(bits) for name, bits in limits.items()}
+        return {"runtimeConfig": runtime}
+
+    @keyword
+    def hand_over_port(self, node, protocol, port):
+        """What a node's administrator does for a host port: what is for it goes to the switch, whoever asks."""
+        node = self.coeus.node(node)
+        node.inside("ip", "rule", "add", "pref", "50", "to", node.local_ip, "ipproto", protocol.lower(), "dport", port, "lookup", "77")
+
+    @keyword
+    def seconds_to_carry(self, source, target, size):
+        """How long so many bytes take from one pod to another, by one connection of TCP."""
+        pod = lambda name: (self.coeus.pods[name].namespace, self.coeus.pods[name].address)
+        began = time.monotonic()
+        carry.tcp(pod(source), pod(target), int(size), patience=60.0)
+        took = time.monotonic() - began
+        logger.info(f"{size} bytes from {source} to {target}: {took:.2f} s, {int(size) * 8 / took / 1e6:.0f} Mbit/s", also_console=True)
+        return took
+
+    @keyword
+    def meters_of(self, node):
+        """The meters of limits, as the switch has them, by number."""
+        node = self.coeus.node(node)
+        return [line for line in node.ofctl("dump-meters", "br-int").splitlines() if "kbps" in line]
