@@ -485,17 +485,21 @@ class Cni:
     # -- a kubelet
 
     @keyword
-    def kubelet_runs(self, namespace, name, node, **labels):
-        """A pod that was given to a node: its sandbox, ADD, and its address in the status, in this order. Again: another sandbox."""
+    def kubelet_runs(self, namespace, name, node, host_port=None, annotations=None, config=None, **labels):
+        """A pod that was given to a node: its sandbox, ADD, and its address in the status, in this order. Again: another sandbox.
+
+        `config`: what the runtime tells the plugin of the port and the annotations.
+        """
         api = BuiltIn().get_library_instance("Kube").api
-        spec = {"nodeName": f"node{node}", "containers": [{"name": "c", "ports": [{"name": "web", "containerPort": 8080}]}]}
+        port = {"name": "web", "containerPort": 8080, **({"hostPort": int(host_port)} if host_port else {})}
+        spec = {"nodeName": f"node{node}", "containers": [{"name": "c", "ports": [port]}]}
         known = self.coeus.pods.get(f"{namespace}:{name}")
-        metadata = {"labels": labels}
+        metadata = {"labels": labels, **({"annotations": dict(annotations)} if annotations else {})}
         if known is None:
             self.uids[namespace, name] = api.put("Pod", name, namespace, metadata=metadata, spec=spec, status={"phase": "Pending"})
         sandbox = self.sandbox()
         more = f"K8S_POD_INFRA_CONTAINER_ID={sandbox[0]}", f"K8S_POD_UID={self.uids[namespace, name]}"
-        result = self.add(node, sandbox, name, more, namespace)
+        result = self.add(node, sandbox, name, more, namespace, config=config)
         ips = [{"ip": ip["address"].split("/")[0]} for ip in result["ips"]]
         status = {"phase": "Running", "podIP": ips[0]["ip"], "podIPs": ips}
         api.put("Pod", name, namespace, metadata=metadata, spec=spec, status=status)

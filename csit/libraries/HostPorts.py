@@ -48,3 +48,15 @@ class HostPorts:
         """The meters of limits, as the switch has them, by number."""
         node = self.coeus.node(node)
         return [line for line in node.ofctl("dump-meters", "br-int").splitlines() if "kbps" in line]
+
+    @keyword
+    def meters_as_text(self, node):
+        return self.coeus.node(node).ofctl("dump-meters", "br-int")
+
+    @keyword
+    def annotate_pod(self, namespace, name, annotations):
+        """Its annotations in the API server are these from now on."""
+        api = BuiltIn().get_library_instance("Kube").api
+        pod = api.objects["Pod"][namespace, name]
+        metadata = {**pod["metadata"], "annotations": dict(annotations)}
+        api.put("Pod", name, namespace, metadata=metadata, spec=pod["spec"], status=pod["status"])

@@ -3,6 +3,8 @@ Documentation       A cluster from its API to its packets: the API server is pla
 ...                 is given; the watcher, the controller, the agents and Open vSwitch are the real ones, and there is no kube-proxy.
 Resource            ../resources/cluster.resource
 Library             ../libraries/Traffic.py
+Library             ../libraries/NorthSouth.py
+Library             ../libraries/HostPorts.py
 Suite Setup         Start A Cluster Of Two Nodes With Agents    blue
 Suite Teardown      Stop Cluster And Lab
 
@@ -47,6 +49,26 @@ A New Sandbox Keeps The Address
     Wait Until Keyword Succeeds    15 s    0.5 s    The Service Should Carry    100000
     Call By Cni    CHECK    blue:web
 
+A Host Port And A Limit Are What The Cluster Says
+    [Documentation]    The runtime says the same to the plugin, which writes nothing then; an annotation that changes later holds.
+    ${annotations}=    Create Dictionary    kubernetes.io/egress-bandwidth=20M
+    ${runtime}=    Mapped    tcp:8080:8080    egressRate=20000000    egressBurst=2147483647
+    Kubelet Runs    blue    front    1    host_port=8080    annotations=${annotations}    config=${runtime}    app=front
+    Datastore Should Follow
+    ${node}=    Node Address    1
+    ${came}=    TCP Transfer    blue:client    blue:front    8080    100000    ${node}
+    Should Be Equal As Integers    ${came}    100000
+    Limit Should Be    20000
+    ${annotations}=    Create Dictionary    kubernetes.io/egress-bandwidth=30M
+    Annotate Pod    blue    front    ${annotations}
+    Wait Until Keyword Succeeds    10 s    300 ms    Limit Should Be    30000
+    Call By Cni    CHECK    blue:front    config=${runtime}
+    ${none}=    Create Dictionary
+    Annotate Pod    blue    front    ${none}
+    Wait Until Keyword Succeeds    10 s    300 ms    Nobody Should Be Limited
+    Kubelet Ends    blue    front
+    Datastore Should Follow
+
 What Is Gone Is Gone Everywhere
     Kubelet Ends    blue    web
     Kubelet Ends    blue    client
@@ -57,6 +79,17 @@ What Is Gone Is Gone Everywhere
     Tables Should Be As From Scratch
 
 *** Keywords ***
+Limit Should Be
+    [Arguments]    ${kilobits}
+    ${meters}=    Meters Of    1
+    Length Should Be    ${meters}    1
+    ${text}=    Meters As Text    1
+    Should Contain    ${text}    rate=${kilobits}
+
+Nobody Should Be Limited
+    ${meters}=    Meters Of    1
+    Should Be Empty    ${meters}
+
 The Service Should Carry
     [Arguments]    ${size}
     ${came}=    TCP Transfer    blue:client    blue:web    8080    ${size}    10.96.0.10

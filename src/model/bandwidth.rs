@@ -13,6 +13,8 @@ use crate::schema::Text;
 const NO_BURST: u64 = i32::MAX as u64;
 /// Kilobits that may come at once at least: twice the largest packet that a kernel hands over (64 KiB).
 const LEAST_BURST: u32 = 1049;
+/// Bits that may come at once at least where nobody says how many: with less a slow TCP does not come near its rate (decision 0085).
+const LEAST_USUAL: u64 = 2_000_000;
 
 /// The limits of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -36,7 +38,8 @@ pub struct Limit {
 impl Limit {
     fn new(meter: u32, rate: Rate) -> Limit {
         let kilobits = |bits: u64| u32::try_from(bits.div_ceil(1000)).unwrap_or(u32::MAX);
-        let burst = rate.burst.filter(|burst| (1..NO_BURST).contains(burst)).unwrap_or(rate.bits / 10);
+        let usual = rate.bits.max(LEAST_USUAL);
+        let burst = rate.burst.filter(|burst| (1..NO_BURST).contains(burst)).unwrap_or(usual);
         Limit { meter, rate: kilobits(rate.bits), burst: kilobits(burst).max(LEAST_BURST) }
     }
 }
@@ -114,9 +117,10 @@ mod tests {
         };
         assert_eq!(of(10_000_000, Some(4_000_000)), (10_000, 4_000));
         assert_eq!(of(1, Some(1)), (1, LEAST_BURST), "never none, and never less than a packet");
-        assert_eq!(of(100_000_000, None), (100_000, 10_000));
+        assert_eq!(of(100_000_000, None), (100_000, 100_000));
+        assert_eq!(of(1_000_000, None), (1_000, 2_000));
         for none in [0, 0x7fff_ffff, 0xffff_ffff, u64::MAX] {
-            assert_eq!(of(100_000_000, Some(none)), (100_000, 10_000), "{none}");
+            assert_eq!(of(100_000_000, Some(none)), (100_000, 100_000), "{none}");
         }
         assert_eq!(of(u64::MAX, None), (u32::MAX, u32::MAX));
     }
