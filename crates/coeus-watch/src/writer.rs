@@ -312,7 +312,7 @@ impl<D: Datastore> Writer<D> {
             }
             (Err(trouble @ (Trouble::Refused(_) | Trouble::Taken(_))), [edit]) => {
                 let (place, reason) = (edit.place().clone(), trouble.to_string());
-                if matches!(trouble, Trouble::Taken(_)) && self.given.was_taken(&place) {
+                if matches!(trouble, Trouble::Taken(_)) && self.given.was_taken(&place, &reason) {
                     self.due.insert(place.clone());
                 }
                 warn!(%place, reason, "the datastore does not take an object; it is tried again");

@@ -168,6 +168,13 @@ fn a_node_that_gets_an_address_serves_there() {
     row.external = row.internal.replace("192.168.56.77".parse().unwrap());
     world.put([Row::K8sNode(uid, Some(row))]);
     assert_eq!(lines(&world, 2, "nw_dst=192.168.56.77").len(), 4);
+    // So does a pod that is plugged in there and belongs to another node.
+    let astray = with_host_ports(pod("p9", "blue", 1, Some("10.11.1.99")), &["TCP:85:8080"]);
+    world.put([astray, port(2, "blue:p9", 19)]);
+    let Row::K8sNode(uid, Some(mut row)) = k8s_node(2, Some("10.11.2.0/24")) else { unreachable!() };
+    row.external = row.internal.replace("192.168.56.78".parse().unwrap());
+    world.put([Row::K8sNode(uid, Some(row))]);
+    assert_eq!(lines(&world, 1, "nw_dst=192.168.56.78").len(), 2);
     let rebuilt = world.rebuilt(true);
     assert!((1..=2).all(|switch| world.tables(switch, "") == rebuilt.tables(switch, "")));
 }

@@ -28,11 +28,15 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// What was chosen for a place is another's. Answers whether something was.
-    pub(super) fn was_taken(&mut self, place: &Place) -> bool {
-        let chosen = self.chosen.remove(place);
-        self.avoided.extend(chosen.iter().flatten());
-        chosen.is_some()
+    /// Something of a place is another's, as the reason says. Answers whether that is an address which was chosen for it, and not, say, a
+    /// port of its node, which it would want with any address.
+    pub(super) fn was_taken(&mut self, place: &Place, reason: &str) -> bool {
+        let chosen = self.chosen.remove(place).unwrap_or_default();
+        let is_said = chosen.iter().any(|address| reason.contains(&address.to_string()));
+        if is_said {
+            self.avoided.extend(chosen);
+        }
+        is_said
     }
 }
 

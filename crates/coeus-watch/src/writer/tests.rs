@@ -68,8 +68,13 @@ impl Datastore for Fake {
         }
         let addresses: Vec<_> =
             entries.values().filter_map(|entry| entry["interface"][0]["ip-address"].as_str()).collect();
-        if addresses.iter().collect::<BTreeSet<_>>().len() < addresses.len() {
-            return Err(Trouble::Taken("an address twice".into()));
+        let mut known = BTreeSet::new();
+        if let Some(twice) = addresses.into_iter().find(|address| !known.insert(*address)) {
+            return Err(Trouble::Taken(format!("address {twice} is in use")));
+        }
+        let asks = |entry: &&Value| entry["interface"][0]["coeus-pod:host-port"].is_array();
+        if entries.values().filter(asks).count() > 1 {
+            return Err(Trouble::Taken("host port TCP 80 is in use".into()));
         }
         state.entries = entries;
         Ok(())
@@ -154,7 +159,7 @@ fn one_that_is_refused_keeps_nobody_waiting() {
     assert_eq!(writer.catch_up(), Ok(()));
     assert_eq!(
         writer.refused().map(|(place, reason)| (place.key.clone(), reason.to_owned())).collect::<Vec<_>>(),
-        [(uid(50), "an address twice".to_owned())]
+        [(uid(50), "address 10.0.0.7 is in use".to_owned())]
     );
     writer.hear(Told::Gone(Kind::Pod, ("blue".into(), "p7".into()), None));
     assert_eq!(writer.catch_up(), Ok(()));
@@ -284,6 +289,25 @@ fn who_has_no_address_gets_one_that_nobody_has() {
     writer.hear(Told::Is(bare(5, |_| ())));
     assert_eq!(writer.catch_up(), Ok(()));
     assert_eq!((address_of(&fake, 4), address_of(&fake, 5)), (json!("10.1.0.6"), json!("10.1.0.3")));
+}
+
+/// Another address would not help, so none is tried.
+#[test]
+fn who_wants_a_port_that_another_has_uses_up_no_addresses() {
+    let fake = Fake::default();
+    let ports = json!([{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}]);
+    let asks = |number| bare(number, |pod| pod["spec"]["containers"] = ports.clone());
+    let writer = Writer::new("c1", fake.clone(), Tenure::always()).giving(true);
+    let mut writer = listed_with(writer, vec![asks(1), asks(2)]);
+    writer.hear(Told::Is(node(&["10.1.0.0/28"])));
+    assert_eq!(writer.catch_up(), Ok(()));
+    let refused: Vec<_> =
+        writer.refused().map(|(place, reason)| (place.key.clone(), reason.to_owned())).collect();
+    assert_eq!(refused, [(uid(2), "host port TCP 80 is in use".to_owned())]);
+    assert!(writer.given.avoided.is_empty());
+    writer.hear(Told::Gone(Kind::Pod, ("blue".into(), "p1".into()), None));
+    assert_eq!(writer.catch_up(), Ok(()));
+    assert_eq!((writer.refused().count(), address_of(&fake, 2)), (0, json!("10.1.0.3")));
 }
 
 #[test]
