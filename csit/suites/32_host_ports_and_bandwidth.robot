@@ -135,6 +135,30 @@ An Entry Of Others Keeps What They Said
     Resource Should Not Say    ${interface}    5000000
     Delete Pod    k1    kuryr
 
+The Same Of IPv6
+    [Documentation]    Where the node hands over, which its own pods reach as well.
+    ${pool}=    Evaluate    {"dhcp_allocation_pool:network": [{"network-id": "six", "allocation-pool": [{"subnet": "fd00:6::/64", "allocate-from": "fd00:6::10", "allocate-to": "fd00:6::ff"}]}]}
+    PUT On Session    coeus    ${CONFIG}/dhcp_allocation_pool:dhcp_allocation_pool/network/six    json=${pool}    expected_status=201
+    Network Is    1    namespace=six
+    ${ports}=    Mapped    tcp:8086:8080    udp:8086:5353    tcp:8087:8080:::
+    Add By Cni    1    s1    config=${ports}
+    Add By Cni    1    s2
+    ${own}=    Create List    default:s1
+    Start Server    default:s1    TCP    8080    v6
+    Start Server    default:s1    UDP    5353    v6
+    Start Server    default:s1    TCP    8080
+    FOR    ${port}    IN    8086    8087
+        Service Should Answer    default:s2    fd77:c0e5::3    ${port}    among=${own}    times=3
+    END
+    Service Should Answer    default:s2    fd77:c0e5::3    8086    UDP    among=${own}    times=3
+    Service Should Answer    default:s2    ${NODE 1}    8086    among=${own}    times=3
+    FOR    ${address}    IN    ${NODE 1}    169.254.77.3
+        Service Should Be Silent    default:s2    ${address}    8087
+    END
+    Delete By Cni    default:s1
+    Delete By Cni    default:s2
+    [Teardown]    Network Is    1
+
 A Restart Sends Nothing
     Stop Controller
     Start Controller

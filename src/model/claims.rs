@@ -38,8 +38,8 @@ pub enum Claim {
 pub enum HostPlace {
     /// At one of its addresses.
     Address(IpAddr),
-    /// Where the node of this switch hands over what it got at any of them.
-    HandedOver(Dpid),
+    /// Where the node of this switch hands over what it got at any of them, of one IP version.
+    HandedOver { dpid: Dpid, is_v6: bool },
 }
 
 impl Claim {

@@ -4,7 +4,7 @@
 //! asks there is led to the pod as to the only endpoint of a service ([`super::services`]), under a name that no service has.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use smallvec::SmallVec;
 
@@ -27,8 +27,8 @@ pub struct Door {
     pub port: u16,
     /// Of the interface.
     pub target: u16,
-    /// `None`: where the node hands over what it got at any of its addresses.
-    pub address: Option<IpAddr>,
+    /// Of the node; 0.0.0.0 or ::: where that hands over what it got at any of its addresses of this version.
+    pub address: IpAddr,
 }
 
 /// Ports and interfaces with host ports.
@@ -48,9 +48,12 @@ pub struct ServedHostPort {
     /// From the pool of service ports; absent while that is used up.
     pub number: Option<u32>,
     pub endpoint: (IpAddr, u16),
-    /// Addresses of the node; `None`: where that hands over.
-    pub places: Vec<Option<IpAddr>>,
+    /// As [`Door::address`].
+    pub places: Vec<IpAddr>,
 }
+
+/// All addresses of each version.
+const ANY: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
 
 /// What the host ports of an interface are called among services. No uid of Kubernetes looks so.
 fn name_of(id: &InterfaceId) -> Text {
@@ -74,8 +77,8 @@ impl Interface {
     /// A place is somebody else's.
     pub(super) fn quit_door(&mut self, place: HostPlace, transport: Transport, port: u16, owner: Text) {
         let address = match place {
-            HostPlace::Address(address) => Some(address),
-            HostPlace::HandedOver(_) => None,
+            HostPlace::Address(address) => address,
+            HostPlace::HandedOver { is_v6, .. } => ANY[usize::from(is_v6)],
         };
         let is_it = |door: &&Door| (door.address, door.transport, door.port) == (address, transport, port);
         self.doors = self.doors.iter().filter(|door| !is_it(door)).copied().collect();
@@ -84,8 +87,9 @@ impl Interface {
             _ => false,
         };
         // Where a node hands over is told only if its addresses are not known.
-        if address.is_some() || !self.pending.iter().any(is_said) {
-            let address = address.map_or("its node".into(), |address| Text::from(address.to_string()));
+        if !address.is_unspecified() || !self.pending.iter().any(is_said) {
+            let address =
+                if address.is_unspecified() { "its node".into() } else { address.to_string().into() };
             self.pending.push(Reason::HostPortTaken { transport, port, address, owner });
         }
     }
@@ -148,9 +152,9 @@ impl Model {
             }
             let door = |address| Door { transport, port, target, address };
             let known = doors.len();
-            doors.extend(self.addresses_of_node(dpid).filter(|own| asked.covers(*own)).map(Some).map(door));
+            doors.extend(self.addresses_of_node(dpid).filter(|own| asked.covers(*own)).map(door));
             if asked.is_everywhere() {
-                doors.push(door(None));
+                doors.extend(ANY.into_iter().filter(|any| asked.covers(*any)).map(door));
             } else if let Some(address) = asked.address.filter(|_| doors.len() == known) {
                 interface.pending.push(Reason::HostPortElsewhere { transport, port, address });
             }
@@ -158,7 +162,9 @@ impl Model {
         let mut taken = BTreeSet::new();
         doors.retain(|door| taken.insert((door.transport, door.port, door.address)));
         let claim = |door: &Door| {
-            let place = door.address.map_or(HostPlace::HandedOver(dpid), HostPlace::Address);
+            let (address, is_v6) = (door.address, door.address.is_ipv6());
+            let handed = HostPlace::HandedOver { dpid, is_v6 };
+            let place = if address.is_unspecified() { handed } else { HostPlace::Address(address) };
             Claim::HostPort(place, door.transport, door.port)
         };
         claims.extend(doors.iter().map(|door| (claim(door), Strength::Own)));
@@ -218,9 +224,9 @@ impl Model {
         let Some((_, _, attachment)) = interface.plugged() else { return (serves, keys) };
         for door in &interface.doors {
             keys.insert(key_of(name, door));
-            for own in interface.addresses.iter().map(|own| own.ip) {
-                let is_of = door.address.is_none_or(|place| place.is_ipv4() == own.is_ipv4());
-                if is_of && self.is_on_node(attachment.dpid, own, &interface.id) {
+            let of_version = |own: &IpAddr| own.is_ipv6() == door.address.is_ipv6();
+            for own in interface.addresses.iter().map(|own| own.ip).filter(of_version) {
+                if self.is_on_node(attachment.dpid, own, &interface.id) {
                     serves.insert((own, interface.id.clone(), door.transport, door.target));
                 }
             }
@@ -233,29 +239,25 @@ impl Model {
         let Some(interface) = self.interface_of_host_ports(name) else { return Vec::new() };
         let mut served: BTreeMap<(Text, bool), ServedHostPort> = BTreeMap::new();
         for door in &interface.doors {
-            for is_v6 in [false, true] {
-                let is_of = |own: &IpAddr| {
-                    own.is_ipv6() == is_v6
-                        && self.serving_at(*own).is_some_and(|(first, serving)| {
-                            *first == interface.id && serving.contains(&(door.transport, door.target))
-                        })
-                };
-                let endpoint = interface.addresses.iter().map(|own| own.ip).find(is_of);
-                let Some(endpoint) = endpoint.filter(|_| door.address.is_none_or(|at| at.is_ipv6() == is_v6))
-                else {
-                    continue;
-                };
-                let key = key_of(name, door);
-                let number = self.service_number(&key);
-                let entry = served.entry((key, is_v6)).or_insert_with(|| ServedHostPort {
-                    transport: door.transport,
-                    port: door.port,
-                    number,
-                    endpoint: (endpoint, door.target),
-                    places: Vec::new(),
-                });
-                entry.places.push(door.address);
-            }
+            let is_v6 = door.address.is_ipv6();
+            let is_served = |own: &IpAddr| {
+                let here = self.serving_at(*own).filter(|(first, _)| **first == interface.id);
+                own.is_ipv6() == is_v6
+                    && here.is_some_and(|(_, serving)| serving.contains(&(door.transport, door.target)))
+            };
+            let Some(endpoint) = interface.addresses.iter().map(|own| own.ip).find(is_served) else {
+                continue;
+            };
+            let key = key_of(name, door);
+            let number = self.service_number(&key);
+            let entry = served.entry((key, is_v6)).or_insert_with(|| ServedHostPort {
+                transport: door.transport,
+                port: door.port,
+                number,
+                endpoint: (endpoint, door.target),
+                places: Vec::new(),
+            });
+            entry.places.push(door.address);
         }
         served.into_values().collect()
     }

@@ -34,18 +34,20 @@ fn host_port(
     let is_v6 = served.endpoint.0.is_ipv6();
     let group = service_groups::of_port(number, is_v6);
     let handed = if is_v6 { IpAddr::V6(NODE_PORTS_V6) } else { IpAddr::V4(NODE_PORTS_V4) };
+    let asked_at = |place: &IpAddr| if place.is_unspecified() { handed } else { *place };
     for place in &served.places {
-        let asked = (place.unwrap_or(handed), transport, port);
+        let asked = (asked_at(place), transport, port);
         let both = [flows::to_host_port(asked, owner), flows::new_at_host_port(asked, group, owner)];
         for flow in both {
-            match place {
-                Some(_) => out.shared_flow(switches(), flow),
-                None => out.flow(on, flow),
+            if place.is_unspecified() {
+                out.flow(on, flow);
+            } else {
+                out.shared_flow(switches(), flow);
             }
         }
     }
     let endpoints = [served.endpoint];
-    let destinations = served.places.iter().map(|place| (place.unwrap_or(handed), port));
+    let destinations = served.places.iter().map(|place| (asked_at(place), port));
     let (parts, whole) = parts::groups(group, flows::translations(&endpoints));
     let whole = whole.balancing(CLIENTS, transport, destinations, endpoints);
     for draft in parts.into_iter().chain([whole]) {

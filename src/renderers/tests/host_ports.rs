@@ -125,6 +125,8 @@ fn of_both_versions() {
     let handed = |target, source, port| ask(&world, 1, 7, (source, target), port);
     let handed_v6 = |port| handed("fd77:c0e5::3", "2001:db8:9::1", port);
     assert_eq!([80, 81, 82, 83].map(handed_v6), [Some((10, v6, 8080)), Some((10, v6, 81)), None, None]);
+    let handed_v4 = |port| handed("169.254.77.3", "198.51.100.2", port);
+    assert_eq!([80, 81, 82, 83].map(handed_v4), [Some((10, v4, 8080)), None, None, None]);
 }
 
 /// Facts bring two together that nobody could refuse: the first has the place, the other one says who.
