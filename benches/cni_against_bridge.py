@@ -2,6 +2,7 @@
 """ADD by coeus-cni and by the reference plugin `bridge`, on the same machine and node, one after the other in turns.
 
     apt-get install --no-install-recommends containernetworking-plugins openvswitch-switch
+    pip install -r csit/requirements.txt
     cargo build --release
     sudo benches/cni_against_bridge.py target/release/coeus --pods 10 200 --more 40
 
@@ -47,8 +48,8 @@ class Contender:
 
     def __init__(self, lab, node, name, plugin, config):
         self.lab, self.name, self.containers = lab, name, []
-        self.runtime = Cni.Runtime(plugin, {"cniVersion": "1.0.0", "name": name, **config})
-        self.runtime.plugin = ["nsenter", f"--net=/run/netns/{node.namespace}", str(plugin)]
+        inside = ["nsenter", f"--net=/run/netns/{node.namespace}"]
+        self.runtime = Cni.Runtime(plugin, {"cniVersion": "1.0.0", "name": name, **config}, inside)
 
     def sandbox(self):
         number = len(self.containers)
@@ -60,7 +61,7 @@ class Contender:
     def add(self):
         container, netns = self.sandbox()
         begin = time.perf_counter()
-        status, answer = self.runtime.call("ADD", container, f"/run/netns/{netns}", args=f"K8S_POD_NAME=p{len(self.containers)}")
+        status, answer = self.runtime.call("ADD", container, f"/run/netns/{netns}", args=f"IgnoreUnknown=1;K8S_POD_NAME=p{len(self.containers)}")
         spent = time.perf_counter() - begin
         if status:
             raise SystemExit(f"{self.name}: {answer}")
@@ -91,8 +92,10 @@ def main():
         lab.start_controller()
         node = lab.add_node()
         wait_until("there is a bridge", node.has_bridge)
-        lab.request("PUT", "/restconf/config/k8s-node:k8s-nodes-info", {"k8s-node:k8s-nodes-info": {"k8s-nodes": [
-            {"uid": "00000000-0000-4000-8000-0000000000aa", "hostname": "n1", "internal-ip-address": node.local_ip, "pod-cidr": CIDR}]}})
+        status, answer = lab.request("PUT", "/restconf/config/k8s-node:k8s-nodes-info", {"k8s-node:k8s-nodes-info": {"k8s-nodes": [
+            {"uid": "00000000-0000-4000-8000-0000000000aa", "host-name": "n1", "internal-ip-address": node.local_ip, "pod-cidr": CIDR}]}})
+        if status != 201:
+            raise SystemExit(f"the node is refused: {answer}")
         agents.start_agent(node.index)
         leases = {"type": "host-local", "subnet": "10.12.0.0/16", "dataDir": str(lab.dir / "leases")}
         contenders = [

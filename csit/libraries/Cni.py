@@ -26,8 +26,9 @@ PATIENCE = 120
 class Runtime:
     """What a container runtime does with a plugin: environment, standard input, and the result kept for CHECK and DEL."""
 
-    def __init__(self, plugin, config):
-        self.plugin, self.config, self.results, self.path = plugin, config, {}, PLUGINS
+    def __init__(self, plugin, config, before=()):
+        """`before`: words in front of the plugin's path, such as those of nsenter(1)."""
+        self.command, self.config, self.results, self.path = [*before, str(plugin)], config, {}, PLUGINS
 
     def start(self, command, container="", netns="", ifname="eth0", args="", more=None, environment=None):
         known = {"CNI_COMMAND": command, "CNI_CONTAINERID": container, "CNI_NETNS": netns, "CNI_IFNAME": ifname, "CNI_ARGS": args, "CNI_PATH": self.path}
@@ -37,7 +38,7 @@ class Runtime:
             config["prevResult"] = self.results[container, ifname]
         text = json.dumps(config) if more is None or "raw" not in more else more["raw"]
         process = subprocess.Popen(
-            [str(self.plugin)], env={name: value for name, value in variables.items() if value is not None},
+            self.command, env={name: value for name, value in variables.items() if value is not None},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         process.text = text

@@ -222,7 +222,8 @@ class Pod:
         self.port = f"veth{lab.pod_count:08x}"
         lab.add_namespace(self.namespace)
         run("ip", "-n", node.namespace, "link", "add", self.port, "type", "veth", "peer", "name", "eth0", "netns", self.namespace)
-        run("ip", "-n", node.namespace, "link", "set", self.port, "up")
+        # A port is no host: with an address of its own, vswitchd would read all routes of the node anew for each pod.
+        run("ip", "-n", node.namespace, "link", "set", self.port, "addrgenmode", "none", "up")
         run("ip", "-n", self.namespace, "link", "set", "eth0", "address", mac, "mtu", 1450, "up")
         # The userspace datapath forwards half-made TCP checksums as they are; let the pod finish them.
         run("ip", "netns", "exec", self.namespace, "ethtool", "-K", "eth0", "tx", "off")

@@ -93,7 +93,8 @@ pub fn device(kernel: &mut Netlink, name: &str) -> io::Result<Option<Device>> {
     }))
 }
 
-/// Makes a pair in one step: `host` here and up, the other end in the namespace.
+/// Makes a pair: `host` here and up, the other end in the namespace. The end here is a port of a switch and no host: without IPv6 it has no
+/// address and no routes, which ovs-vswitchd reads anew, all of them, whenever one changes.
 ///
 /// # Errors
 /// What the kernel says.
@@ -106,8 +107,6 @@ pub fn make_pair(kernel: &mut Netlink, host: &str, namespace: RawFd, inside: &In
         LinkAttribute::NetNsFd(namespace),
     ]);
     let mut message = LinkMessage::default();
-    message.header.flags = LinkFlags::Up;
-    message.header.change_mask = LinkFlags::Up;
     message.attributes.extend([
         LinkAttribute::IfName(host.into()),
         LinkAttribute::Mtu(inside.mtu),
@@ -116,7 +115,24 @@ pub fn make_pair(kernel: &mut Netlink, host: &str, namespace: RawFd, inside: &In
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
         ]),
     ]);
-    kernel.ask(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL).map(drop)
+    kernel.ask(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL)?;
+    match std::fs::write(format!("/proc/sys/net/ipv6/conf/{host}/disable_ipv6"), "1") {
+        // The kernel has no IPv6 at all.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        // Without it all works, and slower where there are many.
+        Err(error) => tracing::warn!("{host} keeps IPv6: {error}"),
+        Ok(()) => {}
+    }
+    let made = device(kernel, host)?.ok_or_else(|| io::Error::from_raw_os_error(NO_DEVICE))?;
+    bring_up(kernel, made.index)
+}
+
+fn bring_up(kernel: &mut Netlink, index: u32) -> io::Result<()> {
+    let mut up = LinkMessage::default();
+    up.header.index = index;
+    up.header.flags = LinkFlags::Up;
+    up.header.change_mask = LinkFlags::Up;
+    kernel.ask(RouteNetlinkMessage::SetLink(up), 0).map(drop)
 }
 
 fn vlan_of(infos: &[LinkInfo]) -> Option<u16> {
@@ -187,11 +203,7 @@ pub fn configure(inside: &Inside) -> io::Result<()> {
     if inside.makes_checksums {
         offload::turn_off(&inside.name).map_err(|error| told("TX checksum offload", error))?;
     }
-    let mut up = LinkMessage::default();
-    up.header.index = device.index;
-    up.header.flags = LinkFlags::Up;
-    up.header.change_mask = LinkFlags::Up;
-    kernel.ask(RouteNetlinkMessage::SetLink(up), 0).map_err(|error| told("up", error))?;
+    bring_up(&mut kernel, device.index).map_err(|error| told("up", error))?;
     for address in &inside.addresses {
         add_address(&mut kernel, device.index, *address)
             .map_err(|error| told(&format!("address {address}"), error))?;

@@ -16,8 +16,9 @@ use crate::net::Dpid;
 use crate::renderers::Engine;
 use crate::schema::{Fields, Key, Text, Value};
 
-/// Objects are looked at again at most so often.
-const PAUSE: Duration = Duration::from_millis(20);
+/// Objects are looked at again after such a pause at the least: what is waited for mostly comes soon, and what does not may take long.
+const PAUSE: Duration = Duration::from_millis(1);
+const PAUSE_AT_MOST: Duration = Duration::from_millis(20);
 /// `state` of an object, in the order of the model.
 const PENDING: i32 = 0;
 const FAILED: i32 = 2;
@@ -63,6 +64,7 @@ pub async fn watched(
         }
     }
     let mut revisions = app.datastore.revisions();
+    let mut pause = PAUSE;
     let objects = loop {
         revisions.borrow_and_update();
         let objects = objects(&app.datastore, written).await;
@@ -77,7 +79,8 @@ pub async fn watched(
         if timeout_at(end, waits.all_confirmed()).await.is_err() || !is_open {
             break objects;
         }
-        let soon = tokio::time::Instant::now() + PAUSE;
+        let soon = tokio::time::Instant::now() + pause;
+        pause = (pause * 2).min(PAUSE_AT_MOST);
         if timeout_at(end, revisions.changed()).await.is_err() {
             break objects;
         }
