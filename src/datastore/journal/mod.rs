@@ -1,5 +1,6 @@
 //! What is behind the trees: a journal of transactions and checkpoints. Never read on the request path.
 
+pub mod etcd;
 mod frame;
 mod log;
 #[cfg(test)]
@@ -8,6 +9,7 @@ mod memory;
 mod record;
 mod sled;
 
+pub use etcd::EtcdJournal;
 pub use memory::{Faults, MemoryJournal};
 pub use record::{Record, RecordError};
 pub use sled::SledJournal;
@@ -17,7 +19,7 @@ use std::path::PathBuf;
 /// Records with their revisions, oldest first.
 pub type Records = Vec<(u64, Vec<u8>)>;
 
-/// A store behind the trees. Sled with a log is one, etcd can be another; all pass the same conformance test.
+/// A store behind the trees. Sled with a log is one, etcd is another; all pass the same conformance test.
 pub trait Journal: Send {
     /// Everything that was made durable: the newest checkpoint and the records behind it, oldest first.
     ///
@@ -70,6 +72,12 @@ pub enum JournalError {
     Damaged { path: PathBuf, reason: String },
     #[error("{path} was written by a newer version (format {found}, this one reads {known}); upgrade")]
     Newer { path: PathBuf, found: u32, known: u32 },
+    #[error("etcd at {endpoints}, {key}: {reason}; {next}")]
+    Etcd { endpoints: String, key: String, reason: String, next: &'static str },
+    #[error(
+        "{store} is another controller's now ({reason}); this one must not write: stop it, or start it again as a standby"
+    )]
+    Displaced { store: String, reason: &'static str },
 }
 
 /// The promises of [`Journal`], as a test that every backend must pass. `open` opens the same store each time.

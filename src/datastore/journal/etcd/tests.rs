@@ -1,0 +1,278 @@
+use std::time::{Duration, Instant};
+
+use etcd_client::{GetOptions, Txn, TxnOp};
+use rustix::process::Signal;
+
+use super::super::{Journal, JournalError, Records, conformance};
+use super::keys::PIECE;
+use super::testing::Etcd;
+use super::{Credentials, EtcdJournal, Outcome};
+
+fn record(revision: u64) -> (u64, Vec<u8>) {
+    (revision, format!("record {revision}").into_bytes())
+}
+
+fn loaded(etcd: &Etcd) -> Records {
+    etcd.open().load().unwrap().records
+}
+
+/// All keys of the store.
+fn keys(journal: &EtcdJournal) -> Vec<String> {
+    let options = GetOptions::new().with_prefix().with_keys_only();
+    let found = journal.store.link.get(b"/coeus/test/", Some(options)).unwrap();
+    found.kvs().iter().map(|found| String::from_utf8_lossy(found.key()).into_owned()).collect()
+}
+
+fn put(journal: &EtcdJournal, key: String, value: &[u8]) {
+    journal.store.link.txn(Txn::new().and_then([TxnOp::put(key, value, None)])).unwrap();
+}
+
+#[test]
+fn etcd_conforms() {
+    let etcd = Etcd::start();
+    conformance(|| Box::new(etcd.open()));
+}
+
+#[test]
+fn what_was_appended_outlives_a_killed_etcd() {
+    let mut etcd = Etcd::start();
+    let mut journal = etcd.open();
+    for revision in 1..=20 {
+        journal.append(&[record(revision)]).unwrap();
+        if revision % 5 == 0 {
+            etcd.kill();
+            etcd.run();
+        }
+    }
+    assert_eq!(loaded(&etcd), (1..=20).map(record).collect::<Records>());
+}
+
+#[test]
+fn who_has_lost_the_store_appends_nothing() {
+    let etcd = Etcd::start();
+    let mut first = etcd.open();
+    first.append(&[record(1)]).unwrap();
+    let mut second = etcd.open();
+    for _ in 0..2 {
+        let refused = first.append(&[record(2)]).unwrap_err();
+        assert!(matches!(refused, JournalError::Displaced { .. }), "{refused}");
+        let long = first.append(&[(2, vec![0; 2 * PIECE])]).unwrap_err();
+        assert!(matches!(long, JournalError::Displaced { .. }), "{long}");
+    }
+    let refused = first.checkpoints().write(1, &[b"old".to_vec()]).unwrap_err();
+    assert!(matches!(refused, JournalError::Displaced { .. }), "{refused}");
+    assert!(matches!(first.load(), Err(JournalError::Displaced { .. })));
+    second.append(&[record(3)]).unwrap();
+    assert_eq!(second.load().unwrap().records, [record(1), record(3)]);
+    assert_eq!(second.load().unwrap().checkpoint, None);
+}
+
+#[test]
+fn an_append_waits_for_an_etcd_that_is_away() {
+    let mut etcd = Etcd::start();
+    let mut journal = etcd.open();
+    journal.append(&[record(1)]).unwrap();
+    etcd.kill();
+    std::thread::scope(|scope| {
+        let back = scope.spawn(|| {
+            std::thread::sleep(Duration::from_secs(3));
+            etcd.run();
+        });
+        let begun = Instant::now();
+        journal.append(&[record(2), record(3)]).unwrap();
+        assert!(begun.elapsed() >= Duration::from_secs(2), "{:?}", begun.elapsed());
+        back.join().unwrap();
+    });
+    journal.append(&[record(4)]).unwrap();
+    assert_eq!(loaded(&etcd), (1..=4).map(record).collect::<Records>());
+}
+
+#[test]
+fn an_append_whose_answer_comes_too_late_happens_once() {
+    let etcd = Etcd::start();
+    let mut journal = etcd.open();
+    journal.append(&[record(1)]).unwrap();
+    etcd.signal(Signal::STOP);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_secs(5));
+            etcd.signal(Signal::CONT);
+        });
+        journal.append(&[record(2)]).unwrap();
+    });
+    journal.append(&[record(3)]).unwrap();
+    assert_eq!(loaded(&etcd), (1..=3).map(record).collect::<Records>());
+}
+
+#[test]
+fn what_was_given_up_never_happens() {
+    let etcd = Etcd::start();
+    let mut journal = etcd.open();
+    journal.append(&[record(1)]).unwrap();
+    let head = journal.store.head_with(2);
+    let late =
+        Txn::new().when([journal.still_head()]).and_then([TxnOp::put(journal.store.keys.head(), head, None)]);
+    assert!(matches!(journal.settle(2).unwrap().unwrap(), Outcome::DidNot));
+    assert!(!journal.store.link.txn(late.clone()).unwrap().succeeded(), "on its way while it was given up");
+    let mut second = etcd.open();
+    assert!(!journal.store.link.txn(late).unwrap().succeeded());
+    assert_eq!(second.load().unwrap().records, [record(1)]);
+}
+
+#[test]
+fn what_became_of_an_append_is_known_after_a_takeover_too() {
+    let etcd = Etcd::start();
+    let mut journal = etcd.open();
+    let before = journal.head;
+    journal.append(&[record(1)]).unwrap();
+    journal.head = before;
+    let _second = etcd.open();
+    assert!(matches!(journal.settle(1).unwrap().unwrap(), Outcome::Happened));
+    assert!(matches!(journal.settle(2).unwrap(), Err(JournalError::Displaced { .. })));
+    let _third = etcd.open();
+    let Err(unknown) = journal.settle(1).unwrap() else { panic!("nobody can know") };
+    assert!(unknown.to_string().contains("not known"), "{unknown}");
+}
+
+#[test]
+fn long_appends_are_whole_or_not_there() {
+    let etcd = Etcd::start();
+    let mut journal = etcd.open();
+    let long = |revision: u64| (revision, vec![revision as u8; 2 * PIECE + 77]);
+    journal.append(&[record(1), long(2), record(3)]).unwrap();
+    let many: Records = (4..=600).map(record).collect();
+    journal.append(&many).unwrap();
+    // What a controller leaves that ends between two pieces.
+    let next = super::keys::pieces(600, &[long(601)]);
+    put(&journal, journal.store.keys.log_piece(601, 0), &next[0]);
+    put(&journal, journal.store.keys.log_piece(601, 1), &next[1]);
+    let mut journal = etcd.open();
+    let loaded = journal.load().unwrap();
+    let expected: Records = [record(1), long(2), record(3)].into_iter().chain(many).collect();
+    assert!(loaded.records == expected, "{} records", loaded.records.len());
+    assert!(loaded.repairs.len() == 1 && loaded.repairs[0].contains("2 pieces"), "{:?}", loaded.repairs);
+    journal.append(&[record(601)]).unwrap();
+    assert!(journal.load().unwrap().records.ends_with(&[record(600), record(601)]));
+}
+
+#[test]
+fn a_record_that_is_missing_or_changed_is_damage() {
+    let etcd = Etcd::start();
+    let mut journal = etcd.open();
+    let log = |revision| journal.store.keys.log(revision);
+    let (second, third, fourth) = (log(2), log(3), log(4));
+    (1..=3).for_each(|revision| journal.append(&[record(revision)]).unwrap());
+    let damage = |journal: &mut EtcdJournal, key: &str| {
+        let error = journal.load().unwrap_err().to_string();
+        assert!(error.contains("damaged") && error.contains(key), "{error}");
+    };
+    let value = journal.store.link.get(third.as_bytes(), None).unwrap().kvs()[0].value().to_vec();
+    put(&journal, third.clone(), &value[1..]);
+    damage(&mut journal, &third);
+    journal.store.link.txn(Txn::new().and_then([TxnOp::delete(third.clone(), None)])).unwrap();
+    damage(&mut journal, "log/");
+    put(&journal, third.clone(), &value);
+    assert_eq!(journal.load().unwrap().records.len(), 3);
+    journal.store.link.txn(Txn::new().and_then([TxnOp::delete(second, None)])).unwrap();
+    damage(&mut journal, &third);
+    // A checkpoint takes its place, and what is behind it is whole.
+    journal.checkpoints().write(2, &[vec![7; 10]]).unwrap();
+    assert_eq!(journal.load().unwrap().records, [record(3)]);
+    put(&journal, fourth, b"");
+    assert!(journal.load().is_err());
+}
+
+#[test]
+fn checkpoints_are_cut_and_leave_nothing_behind() {
+    let etcd = Etcd::start();
+    let mut journal = etcd.open();
+    (1..=40).for_each(|revision| journal.append(&[record(revision)]).unwrap());
+    let parts = |seed: u8| -> Vec<Vec<u8>> {
+        (0..50).map(|part| vec![seed ^ part; if part == 9 { 3 * PIECE } else { 40_000 }]).collect()
+    };
+    let mut checkpoints = journal.checkpoints();
+    for (revision, seed) in [(10, 1), (20, 2), (20, 3), (39, 4)] {
+        // What a controller leaves that ends while it writes one.
+        put(&journal, journal.store.keys.folder_piece("00000000000000000005.0", 3), b"left");
+        checkpoints.write(revision, &parts(seed)).unwrap();
+        let loaded = journal.load().unwrap();
+        assert!(loaded.checkpoint == Some((revision, parts(seed))));
+        assert_eq!(loaded.records, (revision + 1..=40).map(record).collect::<Records>());
+        let left = keys(&journal).into_iter().filter(|key| key.contains("/checkpoint/")).count();
+        assert_eq!(left, 5, "50 parts of 4.9 MiB");
+    }
+    checkpoints.write(40, &[]).unwrap();
+    assert_eq!(journal.load().unwrap().checkpoint, Some((40, Vec::new())));
+    assert_eq!(keys(&journal).len(), 3, "{:?}", keys(&journal));
+}
+
+#[test]
+fn records_are_appended_while_a_checkpoint_is_written() {
+    let etcd = Etcd::start();
+    let mut journal = etcd.open();
+    (1..=100).for_each(|revision| journal.append(&[record(revision)]).unwrap());
+    let mut checkpoints = journal.checkpoints();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for revision in [20, 50, 90] {
+                checkpoints.write(revision, &vec![vec![revision as u8; 300_000]; 10]).unwrap();
+            }
+        });
+        (101..=300).for_each(|revision| journal.append(&[record(revision)]).unwrap());
+    });
+    let loaded = etcd.open().load().unwrap();
+    assert_eq!(loaded.checkpoint.map(|(revision, parts)| (revision, parts.len())), Some((90, 10)));
+    assert_eq!(loaded.records, (91..=300).map(record).collect::<Records>());
+}
+
+#[test]
+fn compaction_changes_nothing() {
+    let etcd = Etcd::start();
+    let mut journal = etcd.open();
+    let compact = || {
+        let (url, place) = (etcd.place().endpoints[0].clone(), etcd.place());
+        let status = std::process::Command::new("sh")
+            .args(["-c", "etcdctl --endpoints=$0 compact --physical $(etcdctl --endpoints=$0 get / -w json | sed 's/.*\"revision\":\\([0-9]*\\).*/\\1/')", &url])
+            .env("ETCDCTL_API", "3")
+            .output()
+            .unwrap();
+        assert!(status.status.success(), "{place}: {status:?}");
+    };
+    for revision in 1..=100 {
+        journal.append(&[record(revision)]).unwrap();
+        if revision % 40 == 0 {
+            compact();
+        }
+    }
+    journal.checkpoints().write(30, &[b"base".to_vec()]).unwrap();
+    compact();
+    // A moment that etcd has forgotten is not read.
+    let store = &journal.store;
+    assert!(super::load::records(store, 0, 100, 3).unwrap().is_none());
+    assert_eq!(journal.load().unwrap().records, (31..=100).map(record).collect::<Records>());
+    journal.append(&[record(101)]).unwrap();
+    assert_eq!(loaded(&etcd).len(), 71);
+}
+
+#[test]
+fn an_etcd_that_is_not_there_is_named_with_what_to_do() {
+    let etcd = Etcd::prepare();
+    let begun = Instant::now();
+    let Err(error) = EtcdJournal::open(&etcd.place(), &Credentials::default()) else { panic!() };
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    let text = error.to_string();
+    for part in [&*etcd.place().endpoints[0], "/coeus/test/head", "refused", "start it"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn a_newer_format_is_left_alone() {
+    let etcd = Etcd::start();
+    let journal = etcd.open();
+    put(&journal, journal.store.keys.head(), br#"{"format":2,"revision":1,"writer":"x"}"#);
+    let before = keys(&journal);
+    let newer = EtcdJournal::open(&etcd.place(), &Credentials::default());
+    assert!(matches!(newer, Err(JournalError::Newer { found: 2, .. })));
+    assert_eq!(keys(&journal), before);
+}
