@@ -1,6 +1,7 @@
 //! The `coeus` program: reads settings, starts the controller, waits, stops in order.
 //!
-//! Exit codes of `serve`: 0 stopped as asked, 1 it could not start or run, 2 the command line is wrong. Those of the other commands
+//! Exit codes of `serve`: 0 stopped as asked, 1 it could not start or run, 2 the command line is wrong, 3 the lease
+//! of the active controller is lost. Those of the other commands
 //! are in `cli::EXIT_CODES`.
 
 use std::path::PathBuf;
@@ -9,12 +10,15 @@ use std::time::SystemTime;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use coeus::accounts::{TokenCommand, UserCommand};
-use coeus::app::{self, ServeOptions, Settings};
+use coeus::app::{self, ServeOptions, Settings, StoreAccess, StoreAt};
 use coeus::cli;
 use coeus::datastore::{journal::SledJournal, recover};
 use coeus::pipeline::golden;
 use coeus::renderers::Engine;
 use coeus::{observe, schema};
+
+/// Exit code of `serve` when another controller may be the active one.
+const LEASE_LOST: i32 = 3;
 
 /// Many small trees are made and dropped on several threads: the system's allocator takes a third longer for them.
 #[global_allocator]
@@ -50,12 +54,31 @@ enum Command {
         #[command(subcommand)]
         command: TokenCommand,
     },
+    /// Datastores: bring one elsewhere
+    Store {
+        #[command(subcommand)]
+        command: StoreCommand,
+    },
     #[command(flatten)]
     Client(cli::Command),
     /// Print shell completions
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
     Man,
+}
+
+#[derive(Subcommand)]
+enum StoreCommand {
+    /// Bring all that FROM holds into TO, which is empty, while no controller runs on either
+    #[command(
+        after_help = "A store is sled:DIR (the data directory of a controller) or etcd://HOST:PORT[,HOST:PORT...]/NAME."
+    )]
+    Copy {
+        from: StoreAt,
+        to: StoreAt,
+        #[command(flatten)]
+        access: StoreAccess,
+    },
 }
 
 fn main() -> ExitCode {
@@ -85,6 +108,7 @@ fn main() -> ExitCode {
         Command::Serve(options) => serve(*options),
         Command::User { data_dir, command } => command.run(&data_dir).and_then(|text| show(&text)),
         Command::Token { data_dir, command } => command.run(&data_dir).and_then(|text| show(&text)),
+        Command::Store { command: StoreCommand::Copy { from, to, access } } => copy(&from, &to, access),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "coeus", &mut text);
@@ -128,13 +152,29 @@ fn serve(options: ServeOptions) -> Result<(), String> {
         use tokio::signal::unix::{SignalKind, signal};
         let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
-        let controller = app::start(&settings).await.map_err(|error| error.to_string())?;
+        let lease = tokio::select! {
+            lease = app::lead(&settings) => lease.map_err(|error| error.to_string())?,
+            _ = terminate.recv() => return Ok(()),
+            _ = interrupt.recv() => return Ok(()),
+        };
+        if let Some(lease) = &lease {
+            let lost = lease.lost();
+            tokio::spawn(async move { ended(&lost.await) });
+        }
+        let controller = match app::start(&settings).await {
+            Ok(controller) => controller,
+            Err(error) => {
+                resign(lease).await;
+                return Err(error.to_string());
+            }
+        };
         let plain = controller.restconf_plain.map_or(String::new(), |plain| format!(" and http://{plain}"));
         let following = match kube {
             Some(kube) => match app::kube::follow(&controller, kube).await {
                 Ok(following) => Some(following),
                 Err(failure) => {
                     controller.stop().await;
+                    resign(lease).await;
                     return Err(failure.to_string());
                 }
             },
@@ -152,8 +192,37 @@ fn serve(options: ServeOptions) -> Result<(), String> {
             following.stop().await;
         }
         controller.stop().await;
+        resign(lease).await;
         Ok(())
     })
+}
+
+async fn resign(lease: Option<app::Lease>) {
+    if let Some(lease) = lease {
+        lease.resign().await;
+    }
+}
+
+/// Ends the program at once: another controller may be programming the switches already.
+fn ended(reason: &str) {
+    tracing::error!(reason, "the lease of the active controller is lost; the program ends");
+    eprintln!(
+        "coeus: another controller may be the active one now: the lease is lost ({reason}); start this one again as a standby"
+    );
+    std::process::exit(LEASE_LOST);
+}
+
+fn copy(from: &StoreAt, to: &StoreAt, access: StoreAccess) -> Result<(), String> {
+    let credentials = access.credentials().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let copied = runtime.block_on(app::copy(from, to, &credentials)).map_err(|error| error.to_string())?;
+    show(format!(
+        "copied up to revision {}, {} records of it behind the checkpoint\n",
+        copied.revision, copied.records
+    ))
 }
 
 fn flows(data_dir: &std::path::Path, switch: Option<&str>) -> Result<(), String> {

@@ -4,14 +4,20 @@ mod allocator;
 mod confirmations;
 mod files;
 pub mod kube;
+mod leader;
 mod punts;
 mod settings;
 mod sightings;
+mod standby;
+mod store;
 
 use confirmations::Confirmations;
 pub use files::allow_many_files;
+pub use leader::{LeadError, Lease};
 pub use settings::{ServeOptions, Settings, SettingsError};
 use sightings::Sightings;
+pub use standby::lead;
+pub use store::{CopyError, Store as StoreAt, StoreAccess, copy};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -26,7 +32,6 @@ use tracing::{error, info, warn};
 use crate::access::Identity;
 use crate::accounts::{self, Accounts, Throttle};
 use crate::audit::Audit;
-use crate::datastore::journal::SledJournal;
 use crate::datastore::{self, Edit, Handle, Store, Transaction};
 use crate::dhcp;
 use crate::neighbours;
@@ -75,6 +80,8 @@ pub enum StartError {
     Recovery(#[from] datastore::RecoveryError),
     #[error(transparent)]
     Journal(#[from] datastore::journal::JournalError),
+    #[error(transparent)]
+    Lead(#[from] LeadError),
     #[error(transparent)]
     Accounts(#[from] accounts::FileError),
     #[error("{path}: the audit file cannot be opened: {reason}")]
@@ -138,11 +145,10 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     }
     let (reports, reported) = mpsc::channel(REPORTS);
     let programmers = Programmers::new(reports, settings.audits);
-    let journal = SledJournal::open(&settings.data_dir)?;
+    let journal = settings.store.open(&settings.store_credentials)?;
     let sink = programmers.clone();
     let engine = Engine::new(schema, Box::new(move |revision, deltas| sink.apply(revision.0, deltas)));
-    let started =
-        datastore::actor::start_with(schema, Box::new(journal), Box::new(engine), settings.history)?;
+    let started = datastore::actor::start_with(schema, journal, Box::new(engine), settings.history)?;
     for repair in &started.repairs {
         error!(repair, "the datastore had to be mended");
     }

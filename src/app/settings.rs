@@ -7,7 +7,9 @@ use std::time::Duration;
 use clap::Args;
 use serde::Deserialize;
 
+use super::store::{Store, StoreAccess, StoreError};
 use crate::datastore::Limits as History;
+use crate::datastore::journal::etcd::Credentials;
 use crate::northbound::http::{LimitError, Limits, tls};
 use crate::observe::LogFormat;
 use crate::southbound::ovsdb::Overlay;
@@ -21,6 +23,11 @@ pub struct ServeOptions {
     /// Where data are kept [default: /var/lib/coeus]
     #[arg(long, env = "COEUS_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// The datastore: sled:DIR, or etcd://HOST:PORT[,HOST:PORT...]/NAME [default: in the data directory]
+    #[arg(long, env = "COEUS_STORE", value_name = "STORE")]
+    pub store: Option<String>,
+    #[command(flatten)]
+    pub store_access: StoreAccess,
     /// Where RESTCONF listens, with TLS [default: 127.0.0.1:8181]
     #[arg(long, env = "COEUS_RESTCONF", value_name = "ADDRESS:PORT")]
     pub restconf: Option<String>,
@@ -99,6 +106,12 @@ pub struct ServeOptions {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 struct File {
     data_dir: Option<PathBuf>,
+    store: Option<String>,
+    store_ca: Option<PathBuf>,
+    store_certificate: Option<PathBuf>,
+    store_key: Option<PathBuf>,
+    store_user: Option<String>,
+    store_password_file: Option<PathBuf>,
     restconf: Option<String>,
     restconf_plain: Option<String>,
     tls_certificate: Option<PathBuf>,
@@ -127,6 +140,9 @@ struct File {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub data_dir: PathBuf,
+    pub store: Store,
+    /// With which an etcd is asked.
+    pub store_credentials: Credentials,
     pub restconf: String,
     /// Where plain HTTP is spoken as well: a loopback address.
     pub restconf_plain: Option<String>,
@@ -164,6 +180,8 @@ pub enum SettingsError {
     Plain(String),
     #[error(transparent)]
     Limit(#[from] LimitError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error("ovsdb-connect {0:?}: say tcp:HOST:PORT or unix:PATH")]
     Target(String),
 }
@@ -197,13 +215,26 @@ impl Settings {
         for limit in &options.limits {
             limits.set(limit)?;
         }
+        let data_dir = options.data_dir.or(file.data_dir).unwrap_or_else(|| "/var/lib/coeus".into());
+        let filed = StoreAccess {
+            ca: file.store_ca,
+            certificate: file.store_certificate,
+            key: file.store_key,
+            user: file.store_user,
+            password_file: file.store_password_file,
+        };
         let settings = Settings {
+            store: match options.store.or(file.store) {
+                Some(store) => store.parse()?,
+                None => Store::Sled(data_dir.clone()),
+            },
+            store_credentials: options.store_access.or(filed).credentials()?,
             history,
             statistics: Duration::from_secs(
                 options.statistics_seconds.or(file.statistics_seconds).unwrap_or(3),
             ),
             audits: Duration::from_secs(options.audit_seconds.or(file.audit_seconds).unwrap_or(5)),
-            data_dir: options.data_dir.or(file.data_dir).unwrap_or_else(|| "/var/lib/coeus".into()),
+            data_dir,
             restconf: or(options.restconf, file.restconf, "127.0.0.1:8181"),
             restconf_plain,
             tls: tls::Files {
@@ -277,6 +308,18 @@ mod tests {
         let options =
             ServeOptions { config: Some("/nonexistent/coeus.toml".into()), ..ServeOptions::default() };
         assert!(Settings::from(options, None).is_err());
+    }
+
+    #[test]
+    fn the_datastore_is_in_the_data_directory_unless_it_is_elsewhere() {
+        let settings = with_file("data-dir = \"/d\"", ServeOptions::default()).unwrap();
+        assert_eq!(settings.store, Store::Sled("/d".into()));
+        let text = "store = \"etcd://a:1/x\"\nstore-user = \"u\"\nstore-password-file = \"/p\"";
+        let settings = with_file(text, ServeOptions::default()).unwrap();
+        assert_eq!(settings.store.to_string(), "etcd://a:1/x");
+        assert_eq!(settings.store_credentials.user.unwrap().name, "u");
+        let wrong = with_file("store = \"etcd://a/x\"", ServeOptions::default()).unwrap_err().to_string();
+        assert!(wrong.contains("HOST:PORT"), "{wrong}");
     }
 
     #[test]
