@@ -157,10 +157,7 @@ fn serve(options: ServeOptions) -> Result<(), String> {
             _ = terminate.recv() => return Ok(()),
             _ = interrupt.recv() => return Ok(()),
         };
-        if let Some(lease) = &lease {
-            let lost = lease.lost();
-            tokio::spawn(async move { ended(&lost.await) });
-        }
+        let lease = lease.map(Watched::new);
         let controller = match app::start(&settings).await {
             Ok(controller) => controller,
             Err(error) => {
@@ -197,8 +194,20 @@ fn serve(options: ServeOptions) -> Result<(), String> {
     })
 }
 
-async fn resign(lease: Option<app::Lease>) {
-    if let Some(lease) = lease {
+/// A lease, and the task that ends the program when it is lost.
+struct Watched(app::Lease, tokio::task::JoinHandle<()>);
+
+impl Watched {
+    fn new(lease: app::Lease) -> Watched {
+        let lost = lease.lost();
+        Watched(lease, tokio::spawn(async move { ended(&lost.await) }))
+    }
+}
+
+async fn resign(lease: Option<Watched>) {
+    if let Some(Watched(lease, watching)) = lease {
+        // What is given back is not lost.
+        watching.abort();
         lease.resign().await;
     }
 }

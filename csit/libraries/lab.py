@@ -297,6 +297,8 @@ class Lab:
     """Nodes, pods and one controller; everything is taken down by `close`, also at exit and on Ctrl-C."""
 
     address = "10.99.0.254"
+    #: Where requests go.
+    server = "http://127.0.0.1:8181"
 
     def __init__(self):
         if os.geteuid() != 0:
@@ -433,7 +435,7 @@ class Lab:
     def request(self, method, path, body=None, login=True, timeout=30):
         """One RESTCONF request: returns the status and the body, read as JSON where it is JSON. Status 0: no answer."""
         data = None if body is None else (body if isinstance(body, bytes) else json.dumps(body).encode())
-        request = urllib.request.Request(f"http://127.0.0.1:8181{path}", data=data, method=method)
+        request = urllib.request.Request(f"{self.server}{path}", data=data, method=method)
         if data is not None:
             request.add_header("Content-Type", "application/json")
         if login:

@@ -17,23 +17,33 @@ pub enum Store {
     Etcd(Place),
 }
 
-/// How etcd is told who asks. A password is in a file: command lines are seen by all.
+/// How etcd is told who asks. The ids are not the fields' names: `--user` and `--ca` of the whole program have those. A password is in a file: command lines are seen by all.
 #[derive(Debug, Default, Clone, Args)]
 pub struct StoreAccess {
     /// Who signed etcd's certificate, in PEM; etcd is spoken to with TLS then
-    #[arg(long = "store-ca", env = "COEUS_STORE_CA", value_name = "FILE")]
+    #[arg(id = "store_ca", long = "store-ca", env = "COEUS_STORE_CA", value_name = "FILE")]
     pub ca: Option<PathBuf>,
     /// Certificate that is shown to etcd, in PEM
-    #[arg(long = "store-certificate", env = "COEUS_STORE_CERTIFICATE", value_name = "FILE")]
+    #[arg(
+        id = "store_certificate",
+        long = "store-certificate",
+        env = "COEUS_STORE_CERTIFICATE",
+        value_name = "FILE"
+    )]
     pub certificate: Option<PathBuf>,
     /// Its private key in PEM
-    #[arg(long = "store-key", env = "COEUS_STORE_KEY", value_name = "FILE")]
+    #[arg(id = "store_key", long = "store-key", env = "COEUS_STORE_KEY", value_name = "FILE")]
     pub key: Option<PathBuf>,
     /// User of etcd
-    #[arg(long = "store-user", env = "COEUS_STORE_USER", value_name = "NAME")]
+    #[arg(id = "store_user", long = "store-user", env = "COEUS_STORE_USER", value_name = "NAME")]
     pub user: Option<String>,
     /// File whose first line is that user's password
-    #[arg(long = "store-password-file", env = "COEUS_STORE_PASSWORD_FILE", value_name = "FILE")]
+    #[arg(
+        id = "store_password_file",
+        long = "store-password-file",
+        env = "COEUS_STORE_PASSWORD_FILE",
+        value_name = "FILE"
+    )]
     pub password_file: Option<PathBuf>,
 }
 

@@ -1,0 +1,203 @@
+"""Robot keywords for controllers on one etcd: who is active, who waits, and how long a change of that takes."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+from robot.libraries.BuiltIn import BuiltIn
+
+from lab import Lab, LabError, run, wait_until
+
+#: Where each controller's switches reach it, and its RESTCONF.
+CONTROLLERS = {"a": ("10.99.0.254", 8181, 8443), "b": ("10.99.0.253", 8182, 8444)}
+
+
+@library(scope="SUITE", auto_keywords=False)
+class Etcd:
+    def __init__(self):
+        self.processes, self.etcd = {}, None
+
+    @property
+    def coeus(self):
+        return BuiltIn().get_library_instance("CoeusLab")
+
+    @property
+    def lab(self):
+        return self.coeus.lab
+
+    # -- set-up and tear-down
+
+    @keyword
+    def start_lab_on_etcd(self, nodes):
+        """An etcd, the first controller, and nodes that know the addresses of both controllers."""
+        self.coeus.lab, self.coeus.pods = Lab(), {}
+        run("ip", "-n", self.lab.control, "address", "add", f"{CONTROLLERS['b'][0]}/24", "dev", "mgmt")
+        self.start_etcd()
+        self.start_controller_named("a")
+        self.wait_until_ready("a")
+        for _ in range(int(nodes)):
+            node = self.lab.add_node(connect=False)
+            managers = [f"tcp:{address}:6640" for address, *_ in CONTROLLERS.values()]
+            node.vsctl("set-manager", *managers)
+            for manager in managers:
+                node.vsctl("set", "manager", manager, "max_backoff=1000")
+        for node in self.lab.nodes:
+            wait_until(f"{node.name} has br-int", node.has_bridge)
+
+    @keyword
+    def stop_lab_on_etcd(self):
+        for process in [*self.processes.values(), self.etcd]:
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait(timeout=10)
+        for name in CONTROLLERS:
+            logger.info(f"{name}: {self.log_of(name)[-20000:]}")
+        self.processes, self.etcd = {}, None
+        self.coeus.stop_lab()
+
+    # -- etcd
+
+    @keyword
+    def start_etcd(self):
+        client, peer = "http://127.0.0.1:2379", "http://127.0.0.1:2380"
+        with open(self.lab.dir / "etcd.log", "a", encoding="utf-8") as log:
+            self.etcd = subprocess.Popen(
+                [
+                    "etcd", "--name", "one", "--data-dir", str(self.lab.dir / "etcd"), "--listen-client-urls", client,
+                    "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                    "--initial-cluster", f"one={peer}",
+                ],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+            )
+        wait_until("etcd answers", lambda: self.etcdctl("endpoint", "health", check=False).returncode == 0, 20)
+
+    def etcdctl(self, *words, check=True):
+        return subprocess.run(
+            ["etcdctl", *words], env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, text=True, timeout=15, check=check
+        )
+
+    @keyword
+    def kill_etcd_for(self, seconds):
+        """Etcd is killed now, and back after so long; this does not wait."""
+        self.etcd.kill()
+        self.etcd.wait(timeout=10)
+        timer = threading.Timer(float(seconds), self.start_etcd)
+        timer.daemon = True
+        timer.start()
+
+    # -- controllers
+
+    def log_of(self, name):
+        path = self.lab.dir / f"{name}.log"
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+    @keyword
+    def start_controller_named(self, name, store="etcd://127.0.0.1:2379/coeus"):
+        address, plain, restconf = CONTROLLERS[name]
+        with open(self.lab.dir / f"{name}.log", "a", encoding="utf-8") as log:
+            self.processes[name] = subprocess.Popen(
+                [
+                    str(self.lab.binary()), "serve", "--data-dir", str(self.lab.dir / f"data-{name}"), "--store", store,
+                    "--datapath-type", "netdev", "--restconf", f"{address}:{restconf}", "--restconf-plain", f"127.0.0.1:{plain}",
+                    "--openflow", f"{address}:6653", "--ovsdb", f"{address}:6640",
+                ],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                env={**os.environ, "COEUS_ADMIN_PASSWORD": self.lab.password, "RUST_BACKTRACE": "1"},
+            )
+
+    def health(self, name, path):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{CONTROLLERS[name][1]}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return 0, ""
+
+    @keyword
+    def wait_until_ready(self, name, timeout=40):
+        """Waits until it is the active one; requests go to it from then on."""
+
+        def ready():
+            if self.processes[name].poll() is not None:
+                raise LabError(f"{name} ended with {self.processes[name].returncode}:\n{self.log_of(name)[-3000:]}")
+            return self.health(name, "/readyz")[0] == 200
+
+        wait_until(f"controller {name} answers /readyz", ready, float(timeout))
+        self.lab.server = f"http://127.0.0.1:{CONTROLLERS[name][1]}"
+        BuiltIn().set_suite_variable("${CONTROLLER}", self.lab.server)
+
+    @keyword
+    def wait_until_standby(self, name):
+        def waits():
+            status, text = self.health(name, "/readyz")
+            return status == 503 and text.startswith("standby: another controller is the active one (coeus serve on ")
+
+        wait_until(f"controller {name} is a standby", waits, 10)
+        assert self.health(name, "/livez") == (200, "alive\n")
+
+    @keyword
+    def signal_controller(self, name, how):
+        self.processes[name].send_signal(getattr(signal, f"SIG{how}"))
+
+    @keyword
+    def exit_code_of(self, name, timeout=20):
+        return self.processes[name].wait(timeout=float(timeout))
+
+    @keyword
+    def takes_over(self, name, seconds):
+        """Waits until the controller is the active one and has all switches; says how long each took."""
+        begun = time.monotonic()
+        self.wait_until_ready(name, float(seconds))
+        ready = time.monotonic() - begun
+
+        def connected():
+            status = [self.lab.switch_status(node) for node in self.lab.nodes]
+            return all(one.get("connected") and int(one.get("programmed-revision", 0)) > 0 for one in status)
+
+        wait_until("all switches are connected", connected, max(1.0, float(seconds) - ready), pause=0.1)
+        logger.info(f"ready after {ready:.1f} s, switches after {time.monotonic() - begun:.1f} s", also_console=True)
+
+    # -- data
+
+    @keyword
+    def copy_store(self, source, target):
+        """Returns the exit code and what was said."""
+        done = subprocess.run(
+            [str(self.lab.binary()), "store", "copy", source, target], capture_output=True, text=True, timeout=60, check=False
+        )
+        logger.info(done.stdout + done.stderr)
+        return done.returncode, done.stdout + done.stderr
+
+    @keyword
+    def folder_of_copy(self):
+        return str(self.lab.dir / "copy")
+
+    @keyword
+    def all_that_is_configured(self):
+        status, body = self.lab.request("GET", "/rests/data?content=config")
+        if status != 200 or not body:
+            raise AssertionError(f"{status} {body}")
+        return json.dumps(body, sort_keys=True)
+
+    @keyword
+    def switches_should_be_as_in(self, folder):
+        """What the switches hold is what follows from the data in the folder, line by line."""
+        wanted, switch = {}, None
+        for line in run(self.lab.binary(), "flows", "--data-dir", folder).splitlines():
+            if line.startswith("# switch "):
+                switch = wanted.setdefault(line.split()[2], [])
+            elif switch is not None:
+                switch.append(line)
+        for node in self.lab.nodes:
+            held = node.tables()
+            if held != sorted(wanted.get(node.dpid(), [])):
+                raise AssertionError(f"{node.name} holds {len(held)} lines, not those that follow from {folder}")
+            logger.info(f"{node.name}: {len(held)} flows, groups and meters, all as computed")
