@@ -84,6 +84,8 @@ fn settings(folder: &Path) -> Settings {
     Settings {
         audits: Duration::from_secs(5),
         data_dir: folder.to_owned(),
+        store: coeus::app::StoreAt::Sled(folder.to_owned()),
+        store_credentials: Default::default(),
         restconf: any(),
         restconf_plain: Some(any()),
         tls: Default::default(),

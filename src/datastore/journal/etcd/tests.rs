@@ -276,3 +276,84 @@ fn a_newer_format_is_left_alone() {
     assert!(matches!(newer, Err(JournalError::Newer { found: 2, .. })));
     assert_eq!(keys(&journal), before);
 }
+
+/// A certificate for 127.0.0.1 and its key in PEM, signed by the authority.
+fn signed(by: &rcgen::Issuer<'_, rcgen::KeyPair>, usage: rcgen::ExtendedKeyUsagePurpose) -> (String, String) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    params.extended_key_usages = vec![usage];
+    (params.signed_by(&key, by).unwrap().pem(), key.serialize_pem())
+}
+
+#[test]
+fn etcd_is_spoken_to_with_tls_by_who_has_a_certificate() {
+    use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
+    let etcd = Etcd::prepare();
+    let folder = etcd.folder();
+    let file = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let authority = || {
+        let mut params = rcgen::CertificateParams::new(Vec::<String>::new()).unwrap();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        (rcgen::Issuer::new(params, key), pem)
+    };
+    let (issuer, ca) = authority();
+    let ca = file("ca.pem", &ca);
+    let (certificate, key) = signed(&issuer, ServerAuth);
+    let (certificate, key) = (file("server.pem", &certificate), file("server.key", &key));
+    let text = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    let mut etcd = etcd.with_tls(&text(&certificate), &text(&key), &text(&ca));
+    etcd.run();
+    let (certificate, key) = signed(&issuer, ClientAuth);
+    let ours = (file("client.pem", &certificate), file("client.key", &key));
+    let with = |certificate| Credentials { ca: Some(ca.clone()), certificate, user: None };
+    let mut journal = EtcdJournal::open(&etcd.place(), &with(Some(ours))).unwrap();
+    journal.append(&[record(1)]).unwrap();
+    assert_eq!(journal.load().unwrap().records, [record(1)]);
+    assert!(EtcdJournal::open(&etcd.place(), &with(None)).is_err(), "without a certificate");
+    let (other, pem) = authority();
+    let _ = file("ca.pem", &pem);
+    let (certificate, key) = signed(&other, ClientAuth);
+    let theirs = (file("other.pem", &certificate), file("other.key", &key));
+    assert!(EtcdJournal::open(&etcd.place(), &with(Some(theirs))).is_err(), "of another authority");
+}
+
+#[test]
+fn a_user_of_etcd_writes_below_his_prefix() {
+    let etcd = Etcd::start();
+    let etcdctl = |words: &[&str]| {
+        let done = std::process::Command::new("etcdctl")
+            .args(["--endpoints", &etcd.place().endpoints[0]])
+            .args(words)
+            .env("ETCDCTL_API", "3")
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{words:?}: {done:?}");
+    };
+    etcdctl(&["user", "add", "root:root"]);
+    etcdctl(&["user", "grant-role", "root", "root"]);
+    etcdctl(&["role", "add", "coeus"]);
+    etcdctl(&["role", "grant-permission", "coeus", "--prefix=true", "readwrite", "/coeus/test/"]);
+    etcdctl(&["user", "add", "coeus:secret"]);
+    etcdctl(&["user", "grant-role", "coeus", "coeus"]);
+    etcdctl(&["auth", "enable"]);
+    let with = |password: &str| {
+        let password_file = etcd.folder().join("password");
+        std::fs::write(&password_file, format!("{password}\n")).unwrap();
+        let user = Some(super::User { name: "coeus".into(), password_file });
+        EtcdJournal::open(&etcd.place(), &Credentials { user, ..Credentials::default() })
+    };
+    let mut journal = with("secret").unwrap();
+    journal.append(&[record(1)]).unwrap();
+    journal.checkpoints().write(1, &[b"one".to_vec()]).unwrap();
+    assert_eq!(journal.load().unwrap().checkpoint, Some((1, vec![b"one".to_vec()])));
+    let wrong = with("wrong").err().unwrap().to_string();
+    assert!(wrong.contains("the login") && wrong.contains("rights of the user"), "{wrong}");
+    let nobody = EtcdJournal::open(&etcd.place(), &Credentials::default()).err().unwrap();
+    assert!(nobody.to_string().contains("rights of the user"), "{nobody}");
+}
