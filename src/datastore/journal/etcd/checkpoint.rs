@@ -27,7 +27,7 @@ impl EtcdCheckpoints {
         done.succeeded().then_some(()).ok_or_else(|| self.0.displaced("somebody else has taken it over"))
     }
 
-    /// Has a manifest hold. `known`: etcd's revision of the one before.
+    /// Has a manifest hold.
     fn turn(&self, manifest: &Manifest) -> Result<(), JournalError> {
         let Store { link, keys, .. } = &self.0;
         let (key, folder) = (keys.manifest(), &manifest.folder);
