@@ -7,9 +7,9 @@
     sudo benches/cni_against_bridge.py target/release/coeus --pods 10 200 --more 40
 
 A controller, Open vSwitch (userspace datapath) and the node agent run in namespaces of their own. The clock starts when the plugin is executed, and
-stops when it has ended; both are executed by nsenter(1) in the node's namespace. `bridge` has host-local for its addresses and answers when the
+stops when it has ended; each is executed by nsenter(1) in a namespace of its own, coeus-cni in the node's. `bridge` has host-local for its addresses and answers when the
 kernel has the devices; coeus-cni chooses the lowest free address of the node's pod-cidr and answers when the switch has confirmed all flows.
-The split of its time is what the agent says.
+The split of its time is what the agent says. Beside them stands what Open vSwitch alone takes to add a port of nobody's (ovs-vsctl, which waits for it).
 """
 
 import argparse
@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "csit/libraries"))
 
 import Cni  # noqa: E402
-from lab import Lab, wait_until  # noqa: E402
+from lab import Lab, run, wait_until  # noqa: E402
 
 CIDR = "10.11.0.0/16"
 PARTS = ("addresses", "devices", "port", "flows")
@@ -46,9 +46,9 @@ class Agents(Cni.Cni):
 class Contender:
     """A plugin with its configuration, as the runtime of the suites calls it."""
 
-    def __init__(self, lab, node, name, plugin, config):
+    def __init__(self, lab, namespace, name, plugin, config):
         self.lab, self.name, self.containers = lab, name, []
-        inside = ["nsenter", f"--net=/run/netns/{node.namespace}"]
+        inside = ["nsenter", f"--net=/run/netns/{namespace}"]
         self.runtime = Cni.Runtime(plugin, {"cniVersion": "1.0.0", "name": name, **config}, inside)
 
     def sandbox(self):
@@ -72,6 +72,18 @@ class Contender:
             self.runtime.call("DEL", container, f"/run/netns/{netns}")
             self.lab.remove_namespace(netns)
         self.containers = []
+
+
+def bare_port(lab, node, name):
+    """What the switch alone takes for a port that is nobody's; it is taken away again."""
+    run("ip", "-n", node.namespace, "link", "add", name, "type", "veth", "peer", "name", f"{name}p")
+    run("ip", "-n", node.namespace, "link", "set", name, "addrgenmode", "none", "up")
+    began = time.monotonic()
+    node.vsctl("add-port", "br-int", name)
+    spent = time.monotonic() - began
+    node.vsctl("del-port", "br-int", name)
+    run("ip", "-n", node.namespace, "link", "delete", name)
+    return spent
 
 
 def percentile(times, share):
@@ -98,9 +110,12 @@ def main():
             raise SystemExit(f"the node is refused: {answer}")
         agents.start_agent(node.index)
         leases = {"type": "host-local", "subnet": "10.12.0.0/16", "dataDir": str(lab.dir / "leases")}
+        # Of its own: what lies on a node makes ovs-vswitchd there slower, such as the addresses of that plugin's devices.
+        apart = f"{lab.tag}bridge"
+        lab.add_namespace(apart)
         contenders = [
-            Contender(lab, node, "coeus", binary.parent / "coeus-cni", {"type": "coeus-cni", "socket": str(node.dir / "cni/node.sock")}),
-            Contender(lab, node, "bridge", pathlib.Path(Cni.PLUGINS) / "bridge", {"type": "bridge", "bridge": "cni0", "ipam": leases}),
+            Contender(lab, node.namespace, "coeus", binary.parent / "coeus-cni", {"type": "coeus-cni", "socket": str(node.dir / "cni/node.sock")}),
+            Contender(lab, apart, "bridge", pathlib.Path(Cni.PLUGINS) / "bridge", {"type": "bridge", "bridge": "cni0", "ipam": leases}),
         ]
         print("| pods there | ADD | p50, ms | p99, ms | times bridge, p50 |")
         print("|---|---|---|---|---|")
@@ -117,6 +132,9 @@ def main():
             for name, spent in times.items():
                 middle = statistics.median(spent)
                 print(f"| {present} | {name} | {middle * 1e3:.1f} | {percentile(spent, 0.99) * 1e3:.1f} | {middle / base:.2f} |")
+            alone = [bare_port(lab, node, f"{present}x{number}") for number in range(chosen.more)]
+            middle = statistics.median(alone)
+            print(f"| {present} | ovs-vsctl add-port alone | {middle * 1e3:.1f} | {percentile(alone, 0.99) * 1e3:.1f} | {middle / base:.2f} |")
             log = (node.dir / "agent.log").read_bytes()[told:].decode()
             split = [re.findall(rf'{part}="?([0-9.]+)', log) for part in PARTS]
             if all(split):
