@@ -59,3 +59,6 @@ pub mod node;
 /// Floor 7: the whole controller, put together.
 pub mod app;
 pub mod cli;
+
+/// Floor 8: the controller in a simulated network.
+pub mod simulation;

@@ -15,7 +15,7 @@ use coeus::cli;
 use coeus::datastore::{journal::SledJournal, recover};
 use coeus::pipeline::golden;
 use coeus::renderers::Engine;
-use coeus::{observe, schema};
+use coeus::{observe, schema, simulation};
 
 /// Exit code of `serve` when another controller may be the active one.
 const LEASE_LOST: i32 = 3;
@@ -59,6 +59,8 @@ enum Command {
         #[command(subcommand)]
         command: StoreCommand,
     },
+    /// Run the controller with a simulated network in one process, and print what that costs
+    Sim(simulation::Options),
     #[command(flatten)]
     Client(cli::Command),
     /// Print shell completions
@@ -108,6 +110,7 @@ fn main() -> ExitCode {
         Command::Serve(options) => serve(*options),
         Command::User { data_dir, command } => command.run(&data_dir).and_then(|text| show(&text)),
         Command::Token { data_dir, command } => command.run(&data_dir).and_then(|text| show(&text)),
+        Command::Sim(options) => simulation::run(&options).and_then(|report| show(format!("{report}\n"))),
         Command::Store { command: StoreCommand::Copy { from, to, access } } => copy(&from, &to, access),
         Command::Completions { shell } => {
             let mut text = Vec::new();

@@ -1,10 +1,7 @@
-//! The simulation of `examples/simulate`, scaled down: a network of many nodes, one of them a real Open vSwitch.
+//! The simulation of `coeus sim`, scaled down: a network of many nodes, one of them a real Open vSwitch.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "../examples/simulate/simulation/mod.rs"]
-mod simulation;
-
-use simulation::{Options, run};
+use coeus::simulation::{Options, run};
 
 #[test]
 fn one_more_pod_is_for_one_switch_among_thirty() {
@@ -16,6 +13,7 @@ fn one_more_pod_is_for_one_switch_among_thirty() {
         witnesses: 1,
         batch: 100,
         more: 20,
+        idle: 1,
         patience: 120,
     };
     let report = run(&options).unwrap();

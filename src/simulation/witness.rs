@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use coeus::net::Dpid;
-use coeus::pipeline::SwitchTables;
+use crate::net::Dpid;
+use crate::pipeline::SwitchTables;
 
-use super::ovs::Switch;
+use super::switch::Switch;
 
 /// Lines that only one side has are shown so many at most.
 const SHOWN: usize = 8;
@@ -18,11 +18,13 @@ pub struct Witness {
 
 impl Witness {
     /// A private switch with a dummy datapath that connects to the controller.
-    pub fn start(dpid: Dpid, controller: SocketAddr) -> Witness {
-        let switch = Switch::start();
-        switch.vsctl(&["set", "bridge", "br0", &format!("other-config:datapath-id={dpid}")]);
-        switch.vsctl(&["set-controller", "br0", &format!("tcp:{controller}")]);
-        Witness { dpid, switch }
+    ///
+    /// # Errors
+    /// When Open vSwitch is not there or does not start.
+    pub fn start(dpid: Dpid, controller: SocketAddr) -> Result<Witness, String> {
+        let switch = Switch::start(&dpid.to_string())?;
+        switch.vsctl(&["set-controller", Switch::BRIDGE, &format!("tcp:{controller}")])?;
+        Ok(Witness { dpid, switch })
     }
 
     /// How many lines the switch holds.
@@ -30,9 +32,9 @@ impl Witness {
     /// # Errors
     /// Names lines that differ.
     pub fn compare(&self, wanted: &SwitchTables) -> Result<usize, String> {
-        let flows = self.switch.ofctl(&["dump-flows", "--no-stats", "--no-names"]);
-        let groups = self.switch.ofctl(&["dump-groups"]);
-        let meters = self.switch.ofctl(&["dump-meters"]);
+        let flows = self.switch.ofctl(&["dump-flows", "--no-stats", "--no-names"])?;
+        let groups = self.switch.ofctl(&["dump-groups"])?;
+        let meters = self.switch.ofctl(&["dump-meters"])?;
         let lines = |text: &str, what: &str| -> BTreeSet<String> {
             text.lines().map(str::trim).filter(|line| line.starts_with(what)).map(with_table).collect()
         };

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use coeus::datastore::{Edit, Store, Transaction};
-use coeus::net::Dpid;
-use coeus::schema::{DataPath, builtin, json};
+use crate::datastore::{Edit, Store, Transaction};
+use crate::net::Dpid;
+use crate::schema::{DataPath, builtin, json};
 
 /// Sizes. Namespaces are spread evenly over the nodes, each on so many of them.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
-use coeus::net::Dpid;
-use coeus::pipeline::SwitchTables;
+use crate::net::Dpid;
+use crate::pipeline::SwitchTables;
 use openflow_rs::flow::encode_flow_mod;
 use openflow_rs::group::encode_group_mod;
 use openflow_rs::{
