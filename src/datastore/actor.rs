@@ -506,6 +506,10 @@ impl Writer {
             records.push(self.milestone(time));
         }
         self.scribe.begin(records);
+        if self.scribe.is_under_way() {
+            // The disk is waited for anyway.
+            self.settle(&mut entries, now);
+        }
         if let Err(error) = self.scribe.finish() {
             tracing::error!(%error, transactions = waiting.len(), "nothing could be made durable; taking it back");
             self.core.roll_back(mark, now);
@@ -518,7 +522,7 @@ impl Writer {
                 }
             }
         }
-        // Switches are told while what is derived is put where it is read.
+        // Switches are told while what is derived is put where it is read, if there was no time for it yet.
         self.core.published();
         self.settle(&mut entries, now);
         self.records += journalled.count;

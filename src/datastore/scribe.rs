@@ -6,8 +6,14 @@ use super::journal::{Journal, JournalError, Records};
 use super::timings::Timings;
 use super::worker::Worker;
 
+type Outcome = Result<(), JournalError>;
+
 /// The thread, as the writer sees it.
-pub(super) struct Scribe(Worker<Records, Result<(), JournalError>>);
+pub(super) struct Scribe {
+    worker: Worker<Records, Outcome>,
+    /// What has become of the last order, where that was seen before it was waited for.
+    ended: Option<Outcome>,
+}
 
 impl Scribe {
     /// # Errors
@@ -21,14 +27,24 @@ impl Scribe {
             }
             outcome
         };
-        Worker::start("journal", append).map(Scribe)
+        Ok(Scribe { worker: Worker::start("journal", append)?, ended: None })
     }
 
     /// Has records made durable. What was ordered before must have been waited for.
     pub fn begin(&mut self, records: Records) {
         if !records.is_empty() {
-            self.0.order(records);
+            self.worker.order(records);
+            // The thread may have been put behind this one on the same processor: the disk could work already.
+            std::thread::yield_now();
         }
+    }
+
+    /// Whether something was ordered that is not durable yet.
+    pub fn is_under_way(&mut self) -> bool {
+        if self.ended.is_none() {
+            self.ended = self.worker.outcome();
+        }
+        self.worker.is_busy()
     }
 
     /// Waits until what was ordered is durable; at once if nothing was.
@@ -37,6 +53,9 @@ impl Scribe {
     /// As [`Journal::append`].
     pub fn finish(&mut self) -> Result<(), JournalError> {
         let gone = |_| JournalError::Io { path: "journal".into(), reason: "its thread has ended".into() };
-        self.0.wait().map_err(gone)?.unwrap_or(Ok(()))
+        match self.ended.take() {
+            Some(outcome) => outcome,
+            None => self.worker.wait().map_err(gone)?.unwrap_or(Ok(())),
+        }
     }
 }
