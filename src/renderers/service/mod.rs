@@ -47,11 +47,11 @@ impl Renderer for Services {
         keys.extend(touched.endpoints.iter().copied().map(Key::Endpoint));
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
         floating_touched(touched, keys);
+        keys.extend(touched.node_sides.iter().copied().map(Key::Switch));
         let nodes = touched.switches.is_empty() && touched.node_sides.is_empty();
-        if !nodes {
+        if !nodes && model.has_node_ports() {
             // Each switch knows the addresses of all nodes.
             keys.extend(model.switches().map(|(dpid, _)| Key::Switch(dpid)));
-            keys.extend(touched.node_sides.iter().copied().map(Key::Switch));
         }
         // Each switch has a way to each endpoint.
         if !touched.switches.is_empty() || !touched.node_sides.is_empty() || !touched.vpns.is_empty() {
