@@ -35,6 +35,18 @@ fn one_more_pod_is_the_same_work_among_many() {
     assert!(nodes <= 17 && bytes <= 7000, "{nodes} derived nodes, {bytes} bytes as if nothing were shared");
 }
 
+/// A node that joins is looked at by itself, however many there are.
+#[test]
+fn one_more_node_is_the_same_work_among_many() {
+    let counts = [5, 80].map(|count| {
+        let mut world = World::default();
+        (1..=count).for_each(|node| drop(world.put(switch(node))));
+        let World { workshop, ids, .. } = &mut world;
+        workshop.take(switch(count + 1), ids).len()
+    });
+    assert_eq!(counts[0], counts[1]);
+}
+
 #[test]
 fn a_chunk_holds_no_more_than_its_ports() {
     let world = many(500);
