@@ -12,6 +12,7 @@ pub(super) const OURS: (&str, &str) = ("coeus", "owner");
 const BACKOFF: u32 = 1000;
 /// Milliseconds of silence before the switch asks the controller for an echo.
 const PROBE: u32 = 10_000;
+const HELD_BACK: &str = "flow-restore-wait";
 const PROTOCOLS: [&str; 4] = ["OpenFlow10", "OpenFlow13", "OpenFlow14", "OpenFlow15"];
 
 pub(super) fn at(id: &str) -> Value {
@@ -63,6 +64,26 @@ pub fn withdraw(cache: &Cache) -> Vec<Value> {
         }
     }
     operations
+}
+
+/// Whether the switch neither forwards anew nor connects to controllers until somebody ends that (`flow-restore-wait` in
+/// ovs-vswitchd.conf.db(5)).
+pub(super) fn is_held_back(cache: &Cache) -> bool {
+    let root = cache.rows("Open_vSwitch").next();
+    root.is_some_and(|(_, row)| row.map("other_config").get(HELD_BACK) == Some(&"true"))
+}
+
+/// Lets the switch go on.
+pub(super) fn release(cache: &Cache) -> Vec<Value> {
+    let Some((root, _)) = cache.rows("Open_vSwitch").next().filter(|_| is_held_back(cache)) else {
+        return Vec::new();
+    };
+    let key = set([json!(HELD_BACK)]);
+    let mutations = json!([["other_config", "delete", key], ["next_cfg", "+=", 1]]);
+    vec![
+        json!({"op": "mutate", "table": "Open_vSwitch", "where": at(root), "mutations": mutations}),
+        json!({"op": "comment", "comment": "coeus: flow-restore-wait was left behind"}),
+    ]
 }
 
 fn insert_controller(name: &str, target: &str) -> Value {
@@ -249,6 +270,24 @@ mod tests {
             operations[1]["row"]["target"], "tcp:10.0.0.2:6653",
             "our own old target is updated, not added to"
         );
+    }
+
+    #[test]
+    fn what_holds_a_switch_back_is_taken_away() {
+        let with = |config: Value| {
+            let mut cache = cache(Some(right()), None);
+            cache.update(&json!({"Open_vSwitch": {"root": {"new": {"other_config": config}}}})).unwrap();
+            cache
+        };
+        let held = with(map([("flow-restore-wait", "true"), ("local_ip", "192.0.2.1")]));
+        let operations = release(&held);
+        assert_eq!(
+            operations[0]["mutations"][0],
+            json!(["other_config", "delete", set([json!("flow-restore-wait")])])
+        );
+        for free in [map([("flow-restore-wait", "false")]), map([("local_ip", "192.0.2.1")])] {
+            assert!(release(&with(free)).is_empty());
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tracing::{debug, info, warn};
 
 use super::facts::{Facts, Liveness};
-use super::plan::withdraw;
+use super::plan::{is_held_back, release, withdraw};
 use super::presence::Guard;
 use super::track::Shown;
 use super::{Names, Settings, TABLES, plan};
@@ -25,6 +25,8 @@ const MONITOR: u64 = 1;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Pause before something that was refused, here or there, is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
+/// So long a switch may be held back by `flow-restore-wait`: whoever set it puts its flows back in less.
+const RESTORING: Duration = Duration::from_secs(30);
 /// How far what is shown of a live session may be behind.
 const SEEN: Duration = Duration::from_secs(60);
 
@@ -72,6 +74,7 @@ pub async fn run<S: AsyncRead + AsyncWrite + Unpin>(
         asked: None,
         retry: None,
         guard: None,
+        held_back: None,
         identity: None,
         out: false,
         since: SystemTime::now(),
@@ -112,6 +115,8 @@ struct Session<'a, S> {
     retry: Option<Instant>,
     /// Tells the other sessions that this database is connected.
     guard: Option<Guard>,
+    /// Since when the switch waits for its flows to be put back.
+    held_back: Option<Instant>,
     /// Who the switch was when older selves of it were looked for, and how many sessions had ended then.
     identity: Option<(System, u64)>,
     /// The switch has left: it is neither set up nor shown.
@@ -174,6 +179,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
                 self.show(&changes, system).await;
                 self.set_up().await?;
             }
+            self.release().await?;
             self.tell(None).await;
         }
     }
@@ -272,6 +278,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
     async fn set_up(&mut self) -> Result<(), End> {
         let operations = plan(&self.cache, self.settings, self.controller);
         self.transact(operations, "setting the bridge up").await
+    }
+
+    /// A switch whose restart was not finished forwards nothing new and connects to nobody, for ever.
+    async fn release(&mut self) -> Result<(), End> {
+        if !is_held_back(&self.cache) {
+            self.held_back = None;
+            return Ok(());
+        }
+        if self.held_back.get_or_insert_with(Instant::now).elapsed() < RESTORING {
+            return Ok(());
+        }
+        let operations = release(&self.cache);
+        self.transact(operations, "flow-restore-wait was left behind and is taken away").await
     }
 
     async fn transact(&mut self, operations: Vec<Value>, what: &str) -> Result<(), End> {
