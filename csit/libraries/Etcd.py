@@ -16,13 +16,15 @@ from robot.libraries.BuiltIn import BuiltIn
 from lab import Lab, LabError, run, wait_until
 
 #: Where each controller's switches reach it, and its RESTCONF.
-CONTROLLERS = {"a": ("10.99.0.254", 8181, 8443), "b": ("10.99.0.253", 8182, 8444)}
+CONTROLLERS = {"a": ("10.99.0.254", 8181, 8443), "b": ("10.99.0.253", 8182, 8444), "c": ("10.99.0.252", 8183, 8445)}
+#: Client and peer port of each member of etcd, all on 127.0.0.1.
+MEMBERS = {"one": (2379, 2380), "two": (2389, 2390), "three": (2399, 2400)}
 
 
 @library(scope="SUITE", auto_keywords=False)
 class Etcd:
     def __init__(self):
-        self.processes, self.etcd = {}, None
+        self.processes, self.members = {}, {}
 
     @property
     def coeus(self):
@@ -35,16 +37,19 @@ class Etcd:
     # -- set-up and tear-down
 
     @keyword
-    def start_lab_on_etcd(self, nodes):
-        """An etcd, the first controller, and nodes that know the addresses of both controllers."""
+    def start_lab_on_etcd(self, nodes, controllers=2, members=1):
+        """An etcd of so many members, the first controller, and nodes that know the addresses of all controllers."""
         self.coeus.lab, self.coeus.pods = Lab(), {}
-        run("ip", "-n", self.lab.control, "address", "add", f"{CONTROLLERS['b'][0]}/24", "dev", "mgmt")
+        self.members = dict.fromkeys(list(MEMBERS)[: int(members)])
+        known = [address for address, *_ in list(CONTROLLERS.values())[: int(controllers)]]
+        for address in known[1:]:
+            run("ip", "-n", self.lab.control, "address", "add", f"{address}/24", "dev", "mgmt")
         self.start_etcd()
         self.start_controller_named("a")
         self.wait_until_ready("a")
         for _ in range(int(nodes)):
             node = self.lab.add_node(connect=False)
-            managers = [f"tcp:{address}:6640" for address, *_ in CONTROLLERS.values()]
+            managers = [f"tcp:{address}:6640" for address in known]
             node.vsctl("set-manager", *managers)
             for manager in managers:
                 node.vsctl("set", "manager", manager, "max_backoff=1000")
@@ -53,44 +58,123 @@ class Etcd:
 
     @keyword
     def stop_lab_on_etcd(self):
-        for process in [*self.processes.values(), self.etcd]:
+        for process in [*self.processes.values(), *self.members.values()]:
             if process is not None and process.poll() is None:
                 process.kill()
                 process.wait(timeout=10)
         for name in CONTROLLERS:
             logger.info(f"{name}: {self.log_of(name)[-20000:]}")
-        self.processes, self.etcd = {}, None
+        self.processes, self.members = {}, {}
         self.coeus.stop_lab()
 
     # -- etcd
 
     @keyword
     def start_etcd(self):
-        client, peer = "http://127.0.0.1:2379", "http://127.0.0.1:2380"
-        with open(self.lab.dir / "etcd.log", "a", encoding="utf-8") as log:
-            self.etcd = subprocess.Popen(
+        """Starts the members that do not run, and waits until they answer together."""
+        for name, process in self.members.items():
+            if process is None or process.poll() is not None:
+                self.start_member(name)
+        wait_until("etcd answers", lambda: self.etcdctl("endpoint", "health", check=False).returncode == 0, 30)
+
+    @keyword
+    def start_member(self, name):
+        client, peer = (f"http://127.0.0.1:{port}" for port in MEMBERS[name])
+        # A user of its own (the number of its port), so that what it sends can be told from what others do.
+        user, folder = MEMBERS[name][0], self.lab.dir / f"etcd-{name}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        os.chown(folder, user, user)
+        self.lab.dir.chmod(0o711)
+        cluster = ",".join(f"{member}=http://127.0.0.1:{MEMBERS[member][1]}" for member in self.members)
+        with open(self.lab.dir / f"etcd-{name}.log", "a", encoding="utf-8") as log:
+            self.members[name] = subprocess.Popen(
                 [
-                    "etcd", "--name", "one", "--data-dir", str(self.lab.dir / "etcd"), "--listen-client-urls", client,
+                    "etcd", "--name", name, "--data-dir", str(folder), "--listen-client-urls", client,
                     "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-                    "--initial-cluster", f"one={peer}",
+                    "--initial-cluster", cluster,
                 ],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, user=user, group=user, extra_groups=[],
             )
-        wait_until("etcd answers", lambda: self.etcdctl("endpoint", "health", check=False).returncode == 0, 20)
+
+    @property
+    def endpoints(self):
+        return ",".join(f"127.0.0.1:{MEMBERS[name][0]}" for name in self.members)
 
     def etcdctl(self, *words, check=True):
         return subprocess.run(
-            ["etcdctl", *words], env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, text=True, timeout=15, check=check
+            ["etcdctl", f"--endpoints={self.endpoints}", *words], env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, text=True, timeout=15,
+            check=check,
         )
+
+    @keyword
+    def leading_member(self):
+        """The member of etcd that leads, and one that does not."""
+        found = json.loads(self.etcdctl("endpoint", "status", "--write-out=json").stdout)
+        leads = {next(name for name, (port, _) in MEMBERS.items() if one["Endpoint"].endswith(f":{port}")): one["Status"]["leader"] == one["Status"]["header"]["member_id"] for one in found}
+        return next(name for name, does in leads.items() if does), next(name for name, does in leads.items() if not does)
+
+    @keyword
+    def kill_member(self, name):
+        self.members[name].kill()
+        self.members[name].wait(timeout=10)
+
+    @keyword
+    def signal_member(self, name, how):
+        self.members[name].send_signal(getattr(signal, f"SIG{how}"))
+
+    @keyword
+    def after(self, seconds, name):
+        """A member that is stopped goes on after so long; this does not wait."""
+        timer = threading.Timer(float(seconds), self.signal_member, (name, "CONT"))
+        timer.daemon = True
+        timer.start()
+
+    def rules(self, name):
+        """What members say to each other by the port of one of them, and by those of the others from its process."""
+        own, user = MEMBERS[name][1], MEMBERS[name][0]
+        yield ["OUTPUT", "-p", "tcp", "--dport", str(own), "-j", "DROP"]
+        for other in self.members:
+            if other != name:
+                yield ["OUTPUT", "-p", "tcp", "--dport", str(MEMBERS[other][1]), "-m", "owner", "--uid-owner", str(user), "-j", "DROP"]
+
+    @keyword
+    def cut_off(self, name):
+        """No member hears this one any more, nor it them; its clients do."""
+        for rule in self.rules(name):
+            run("iptables", "-w", "-I", *rule)
+
+    @keyword
+    def join_again(self, name):
+        for rule in self.rules(name):
+            run("iptables", "-w", "-D", *rule)
+
+    @keyword
+    def kill_etcd(self):
+        for name in self.members:
+            self.kill_member(name)
 
     @keyword
     def kill_etcd_for(self, seconds):
         """Etcd is killed now, and back after so long; this does not wait."""
-        self.etcd.kill()
-        self.etcd.wait(timeout=10)
+        self.kill_etcd()
         timer = threading.Timer(float(seconds), self.start_etcd)
         timer.daemon = True
         timer.start()
+
+    @keyword
+    def compact_etcd(self):
+        """Forgets all but the newest revision of etcd's own; returns which that is."""
+        revision = json.loads(self.etcdctl("endpoint", "status", "--write-out=json").stdout)[0]["Status"]["header"]["revision"]
+        self.etcdctl("compact", str(revision))
+        return revision
+
+    @keyword
+    def revoke_leases(self):
+        """All leases end, as if nobody had renewed them; returns how many there were."""
+        found = [line for line in self.etcdctl("lease", "list").stdout.split() if len(line) == 16]
+        for lease in found:
+            self.etcdctl("lease", "revoke", lease)
+        return len(found)
 
     # -- controllers
 
@@ -99,8 +183,9 @@ class Etcd:
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
     @keyword
-    def start_controller_named(self, name, store="etcd://127.0.0.1:2379/coeus"):
+    def start_controller_named(self, name, store=None):
         address, plain, restconf = CONTROLLERS[name]
+        store = store or f"etcd://{self.endpoints}/coeus"
         with open(self.lab.dir / f"{name}.log", "a", encoding="utf-8") as log:
             self.processes[name] = subprocess.Popen(
                 [
@@ -133,6 +218,23 @@ class Etcd:
         wait_until(f"controller {name} answers /readyz", ready, float(timeout))
         self.lab.server = f"http://127.0.0.1:{CONTROLLERS[name][1]}"
         BuiltIn().set_suite_variable("${CONTROLLER}", self.lab.server)
+
+    @keyword
+    def active_controller(self):
+        """The controller to which requests went last, if it is ready still; else the first that is."""
+        names = sorted(self.processes, key=lambda name: not self.lab.server.endswith(f":{CONTROLLERS[name][1]}"))
+        return wait_until("a controller is active", lambda: next((name for name in names if self.is_active(name)), None), 40)
+
+    def is_active(self, name):
+        return self.processes[name].poll() is None and self.health(name, "/readyz")[0] == 200
+
+    @keyword
+    def one_of_these_takes_over(self, seconds, *names):
+        """Waits until one of these is the active one and has all switches; says which."""
+        begun = time.monotonic()
+        name = wait_until("one is active", lambda: next((name for name in names if self.is_active(name)), None), float(seconds))
+        self.takes_over(name, max(5.0, float(seconds) - (time.monotonic() - begun)))
+        return name
 
     @keyword
     def wait_until_standby(self, name):
