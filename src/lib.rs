@@ -62,3 +62,6 @@ pub mod cli;
 
 /// Floor 8: the controller in a simulated network.
 pub mod simulation;
+
+/// Floor 7: a controller under random writes and restarts.
+pub mod soak;

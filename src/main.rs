@@ -15,6 +15,7 @@ use coeus::cli;
 use coeus::datastore::{journal::SledJournal, recover};
 use coeus::pipeline::golden;
 use coeus::renderers::Engine;
+use coeus::soak::{self, Soak};
 use coeus::{observe, schema, simulation};
 
 /// Exit code of `serve` when another controller may be the active one.
@@ -61,6 +62,8 @@ enum Command {
     },
     /// Run the controller with a simulated network in one process, and print what that costs
     Sim(simulation::Options),
+    /// Run a controller under random writes and restarts, and compare its switches with what follows from its data
+    Soak(Soak),
     #[command(flatten)]
     Client(cli::Command),
     /// Print shell completions
@@ -111,6 +114,7 @@ fn main() -> ExitCode {
         Command::User { data_dir, command } => command.run(&data_dir).and_then(|text| show(&text)),
         Command::Token { data_dir, command } => command.run(&data_dir).and_then(|text| show(&text)),
         Command::Sim(options) => simulation::run(&options).and_then(|report| show(format!("{report}\n"))),
+        Command::Soak(asked) => soak::run(&asked).map_err(|error| error.to_string()),
         Command::Store { command: StoreCommand::Copy { from, to, access } } => copy(&from, &to, access),
         Command::Completions { shell } => {
             let mut text = Vec::new();

@@ -70,6 +70,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
     ),
     ("node", &["ovsdb"], &[]),
     ("cli", &["net", "node"], &[]),
+    ("soak", &["schema", "datastore", "pipeline", "renderers", "cli"], &[]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
