@@ -329,6 +329,27 @@ fn facts_outlive_a_lost_connection_and_are_compared_when_it_is_back() {
     wait("the new truth", || (names() == ["br-int", "veth2", "veth3"]).then_some(()));
 }
 
+/// The database forgets datapath ids with its server, and vswitchd, which forwards all the time, says them again when it has connected.
+#[test]
+fn a_database_that_was_started_again_takes_no_flow_away() {
+    let (controller, ovs) = (Controller::start(), Ovs::start("forgot"));
+    controller.manage(&ovs);
+    ready(&controller, &ovs);
+    let (switch, bridge) = (switch(&ovs), bridge(&ovs));
+    ovs.vsctl(&["add-port", "br-int", "veth1"]);
+    wait("ports", || (controller.ports(&bridge).len() == 2).then_some(()));
+    settled(&controller, &ovs);
+    let before = controller.node(&bridge);
+    ovs.kill("vs");
+    ovs.kill("ovsdb");
+    wait("the loss is shown", || (controller.connected() == Some(false)).then_some(()));
+    ovs.start_database();
+    assert_eq!(ovs.get("bridge", "br-int", "datapath_id"), "[]", "it is forgotten");
+    wait("connected again", || (controller.connected() == Some(true)).then_some(()));
+    assert!(controller.node(&switch).is_some());
+    assert_eq!(controller.node(&bridge), before);
+}
+
 #[test]
 fn two_switches_are_two_nodes() {
     let controller = Controller::start();

@@ -80,6 +80,15 @@ class Restarts:
         run("ip", "-n", node.namespace, "link", "set", "br-phy", "up")
 
     @keyword
+    def readdress_node(self, node, address):
+        """The node's tunnel endpoint moves to another address, of its machine and of its Open vSwitch."""
+        node = self.coeus.node(node)
+        run("ip", "-n", node.namespace, "address", "flush", "dev", "br-phy")
+        node.local_ip = address
+        self.address_again(node.index)
+        node.vsctl("set", "open_vswitch", ".", f"other_config:local_ip={address}")
+
+    @keyword
     def keep_neighbours(self, *pods):
         """The pods forget no neighbour that they know: what is measured is the switch, not how often a kernel asks."""
         for name in pods:

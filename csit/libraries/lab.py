@@ -309,6 +309,8 @@ class Lab:
         self.namespaces, self.nodes, self.pods = [], [], []
         self.pod_count = 0
         self.controller = None
+        #: What the controller's environment has besides.
+        self.environment = {}
         self.password = "lab-" + base64.b16encode(os.urandom(6)).decode().lower()
         atexit.register(self.close)
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -393,7 +395,7 @@ class Lab:
                 "--restconf", "0.0.0.0:8443", "--restconf-plain", "127.0.0.1:8181", *map(str, options),
             ],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-            env={**os.environ, "COEUS_ADMIN_PASSWORD": self.password, "RUST_BACKTRACE": "1"},
+            env={**os.environ, "COEUS_ADMIN_PASSWORD": self.password, "RUST_BACKTRACE": "1", **self.environment},
         )
         log.close()
 

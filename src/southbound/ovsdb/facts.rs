@@ -251,6 +251,21 @@ impl Names {
         })
     }
 
+    /// The datapath id that the store knows of a bridge, if it is still the bridge of that row.
+    pub fn datapath_of(
+        &self,
+        snapshot: &Snapshot,
+        root: &str,
+        bridge_name: &str,
+        row: &str,
+    ) -> Option<String> {
+        let path = self.node_path(&format!("ovsdb://uuid/{root}/bridge/{bridge_name}"));
+        let Some(Node::Container(node)) = snapshot.written(Store::Operational, &path) else { return None };
+        let said = |name: &str| node.text(self.below(NODE, name));
+        let same = said("ovsdb:bridge-uuid") == Some(row);
+        said("ovsdb:datapath-id").filter(|_| same).map(|dpid| dpid.replace(':', ""))
+    }
+
     /// What the store shows of a switch, in the same form.
     pub fn stored(&self, snapshot: &Snapshot, root: &str, bridge_name: &str) -> Facts {
         let mut facts = Facts::new();

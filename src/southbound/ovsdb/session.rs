@@ -251,7 +251,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
             }
             Incoming::Response { id, result, error } if id == json!(MONITOR) => {
                 if error.is_null() {
-                    return Ok(News::Changed(self.monitor.answer(&mut self.cache, &result)?));
+                    let mut changes = self.monitor.answer(&mut self.cache, &result)?;
+                    changes.extend(self.remember_datapath()?);
+                    return Ok(News::Changed(changes));
                 }
                 self.monitor = self.monitor.older().ok_or_else(|| End::Refused(error.to_string()))?;
                 self.send(&self.monitor.request(MONITOR, DATABASE, TABLES)).await?;
@@ -272,6 +274,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
                 Ok(News::Due)
             }
         }
+    }
+
+    /// A bridge keeps the datapath id that it had. The database forgets it when its server is started again (the column is ephemeral), and
+    /// vswitchd, which forwards all the time, connects to it and says it again seconds later.
+    fn remember_datapath(&mut self) -> Result<Changes, End> {
+        let root = self.cache.rows("Open_vSwitch").next().map(|(root, _)| root);
+        let bridge = self.cache.named("Bridge", &self.settings.bridge);
+        let (Some(root), Some((row, bridge))) = (root, bridge) else { return Ok(Changes::default()) };
+        if bridge.text("datapath_id").is_some() {
+            return Ok(Changes::default());
+        }
+        let known = self.names.datapath_of(&self.datastore.snapshot(), root, &self.settings.bridge, row);
+        let Some(dpid) = known else { return Ok(Changes::default()) };
+        debug!(peer = self.peer, dpid, "the database has forgotten the datapath id of its bridge");
+        let update = json!({"Bridge": {row: {"modify": {"datapath_id": dpid}}}});
+        Ok(self.cache.update2(&update)?)
     }
 
     /// Writes what is not right yet into the switch's database.
