@@ -23,11 +23,9 @@ use super::{Checkpoints, Journal, JournalError, Loaded};
 use checkpoint::EtcdCheckpoints;
 use keys::{FORMAT, Former, Head, Keys, Owner};
 pub use link::options;
-use link::{Fault, Link, pause};
+use link::{Fault, Link, PATIENCE, pause};
 pub use place::{Credentials, Place, PlaceError, User};
 
-/// How often an append is tried that has certainly not happened.
-const TRIES: usize = 3;
 /// How often a store is claimed that others claim as well.
 const CLAIMS: usize = 10;
 /// Between two words about an etcd that does not answer.
@@ -277,17 +275,30 @@ impl Journal for EtcdJournal {
 
     fn append(&mut self, records: &[(u64, Vec<u8>)]) -> Result<(), JournalError> {
         let Some((last, _)) = records.last() else { return Ok(()) };
-        for _ in 0..TRIES {
+        let begun = Instant::now();
+        loop {
+            // A member that is cut off from the others says at once that it cannot: how often is no measure.
+            let mut is_settled = true;
             if self.is_unsettled {
-                self.settle(*last)
-                    .map_err(|fault| self.store.link.failed(&self.store.keys.head(), fault))??;
+                match self.settle(*last) {
+                    Ok(outcome) => {
+                        outcome?;
+                    }
+                    Err(Fault::Unanswered(_)) => is_settled = false,
+                    Err(fault) => return Err(self.store.link.failed(&self.store.keys.head(), fault)),
+                }
             }
-            if self.try_append(records, *last)? {
+            if is_settled && self.try_append(records, *last)? {
                 return Ok(());
             }
+            if begun.elapsed() >= PATIENCE {
+                break;
+            }
+            pause();
         }
         let key = self.store.keys.log(*last);
-        Err(self.store.link.failed(&key, Fault::Unanswered(format!("{TRIES} tries were not answered"))))
+        let said = format!("no try was answered for {} s", PATIENCE.as_secs());
+        Err(self.store.link.failed(&key, Fault::Unanswered(said)))
     }
 
     fn checkpoints(&self) -> Box<dyn Checkpoints> {
