@@ -6,6 +6,9 @@
 /// Floor 0: addresses and identifiers, values only.
 pub mod net;
 
+/// Floor 0: X.509 certificates: read from PEM, and what they call their owner.
+pub mod certificates;
+
 /// Floor 1: who may do what.
 pub mod access;
 /// Floor 1: OVSDB (RFC 7047) messages and row cache, without I/O.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// Module, what it may use, and the files in which tokio may be named.
 const FLOORS: &[(&str, &[&str], &[&str])] = &[
     ("net", &[], &[]),
+    ("certificates", &[], &[]),
     ("ovsdb", &["net"], &[]),
     ("schema", &["net"], &[]),
     ("access", &["schema"], &[]),
@@ -21,7 +22,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
     ("renderers", &["net", "schema", "datastore", "pipeline", "policy", "model"], &[]),
     (
         "southbound",
-        &["net", "schema", "datastore", "ovsdb", "model"],
+        &["net", "certificates", "schema", "datastore", "ovsdb", "model"],
         &["session.rs", "server.rs", "mod.rs", "outbox.rs", "questions.rs"],
     ),
     (
@@ -41,6 +42,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
         "northbound",
         &[
             "net",
+            "certificates",
             "schema",
             "datastore",
             "pipeline",

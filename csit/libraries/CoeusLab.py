@@ -365,8 +365,8 @@ class CoeusLab:
         return sum(node.packets(60, "controller(") for node in self.lab.nodes)
 
     @keyword
-    def tables_should_be_as_from_scratch(self):
-        """Stops the controller, computes what every switch should hold from its data alone, and compares line by line."""
+    def tables_should_be_as_from_scratch(self, *options):
+        """Stops the controller, computes what every switch should hold from its data alone, and compares line by line. `options`: with which it starts again."""
         self.wait_for_switches()
         self.lab.stop_controller()
         wanted = self.lab.flows_from_scratch()
@@ -377,7 +377,7 @@ class CoeusLab:
                 extra = [line for line in held if line not in should]
                 raise AssertionError(f"{node.name}:\nmissing\n" + "\n".join(missing) + "\nextra\n" + "\n".join(extra))
             logger.info(f"{node.name}: {len(held)} flows, groups and meters, all as computed")
-        self.lab.start_controller()
+        self.lab.start_controller(*options)
         self.wait_for_switches()
 
     @keyword

@@ -121,7 +121,8 @@ class Node:
         d = self.dir
         self.inside(
             "ovsdb-server", d / "conf.db", f"--remote=punix:{d}/db.sock",
-            "--remote=db:Open_vSwitch,Open_vSwitch,manager_options", f"--unixctl={d}/db.ctl",
+            "--remote=db:Open_vSwitch,Open_vSwitch,manager_options", "--private-key=db:Open_vSwitch,SSL,private_key",
+            "--certificate=db:Open_vSwitch,SSL,certificate", "--ca-cert=db:Open_vSwitch,SSL,ca_cert", f"--unixctl={d}/db.ctl",
             f"--pidfile={d}/ovsdb.pid", f"--log-file={d}/ovsdb.log", "--detach", "--no-chdir", "-vconsole:off",
         )
 

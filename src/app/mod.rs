@@ -50,6 +50,7 @@ use crate::refusal;
 use crate::renderers::Engine;
 use crate::revisions;
 use crate::schema::{self, DataPath, Node, Value};
+use crate::southbound::admission::{self, Admission};
 use crate::southbound::{openflow, ovsdb};
 
 /// Switches whose status waits to be shown; a switch waits once.
@@ -68,6 +69,8 @@ const AUDIT: u64 = 16 << 20;
 const DENIALS_PAUSE: Duration = Duration::from_millis(500);
 /// Status changes that come closer together than this are shown as one.
 const REPORT_PAUSE: Duration = Duration::from_millis(20);
+/// Refused switches are shown so often.
+const REFUSALS_PAUSE: Duration = Duration::from_secs(1);
 /// How often it is shown when connected switches were heard last.
 const SEEN_PAUSE: Duration = Duration::from_secs(60);
 
@@ -88,6 +91,8 @@ pub enum StartError {
     Audit { path: std::path::PathBuf, reason: std::io::Error },
     #[error(transparent)]
     Tls(#[from] tls::TlsError),
+    #[error("TLS for switches: {0}")]
+    SwitchTls(#[from] admission::TlsError),
     #[error(transparent)]
     Schema(#[from] schema::LoadError),
 }
@@ -133,6 +138,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         sha256 = tls.fingerprint,
         "clients of RESTCONF are shown this certificate"
     );
+    let switch_tls = settings.switch_tls.as_ref().map(admission::Tls::load).transpose()?;
     let mut first = Accounts::first_start(
         &settings.data_dir,
         settings.admin_password.clone(),
@@ -163,6 +169,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         warn!(%error, "what was known of OVSDB sessions cannot be shown");
     }
 
+    let admission = Admission::new(switch_tls, &datastore);
     let (stop, stopped) = watch::channel(false);
     let until = |mut stopped: watch::Receiver<bool>| async move {
         let _ = stopped.wait_for(|stop| *stop).await;
@@ -173,7 +180,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     let mut tasks = Vec::new();
     tasks.push(tokio::spawn(openflow::serve(
         openflow_listener,
-        openflow::Settings::default(),
+        openflow::Settings { admission: admission.clone(), ..openflow::Settings::default() },
         connected,
         openflow::Unasked { packets, ended },
         until(stopped.clone()),
@@ -216,6 +223,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
         node_port: settings.node_port,
         openflow_port: openflow_address.port(),
         controller: settings.controller.clone(),
+        admission: admission.clone(),
         ..ovsdb::Settings::default()
     };
     tasks.push(tokio::spawn(ovsdb::serve(
@@ -242,6 +250,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     let metrics = Metrics::new(&datastore, |registry| {
         programmers.timings().register(registry);
         drop_log.register(registry);
+        admission.refusals().register(registry);
     });
     app.resources.push(Arc::new(metrics.clone()));
     app.answered = Some(Arc::new(move |path, method, status, took| {
@@ -272,6 +281,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     }
     tasks.push(tokio::spawn(sightings.run(datastore.clone())));
     tasks.push(tokio::spawn(show_denials(datastore.clone())));
+    tasks.push(tokio::spawn(show_refusals(admission.refusals().clone(), datastore.clone())));
     let mut northbound = vec![tokio::spawn(restconf::serve(
         restconf_listener,
         Some(tls.config),
@@ -352,6 +362,19 @@ async fn show_denials(datastore: Handle) {
             }
         }
         tokio::time::sleep(DENIALS_PAUSE).await;
+    }
+}
+
+/// Shows in the operational datastore which switches were refused.
+async fn show_refusals(refusals: admission::Refusals, datastore: Handle) {
+    let schema = datastore.snapshot().schema;
+    loop {
+        if let Some(edit) = refusals.due(schema, SystemTime::now())
+            && let Err(error) = datastore.commit(Transaction::passing("admission", vec![edit])).await
+        {
+            warn!(%error, "refused switches could not be shown");
+        }
+        tokio::time::sleep(REFUSALS_PAUSE).await;
     }
 }
 

@@ -12,6 +12,7 @@ use crate::datastore::Limits as History;
 use crate::datastore::journal::etcd::Credentials;
 use crate::northbound::http::{LimitError, Limits, tls};
 use crate::observe::LogFormat;
+use crate::southbound::admission;
 use crate::southbound::ovsdb::Overlay;
 
 /// Read when it is there, without being asked for.
@@ -52,6 +53,15 @@ pub struct ServeOptions {
     /// Where switches connect with OVSDB (ovs-vsctl set-manager) [default: 0.0.0.0:6640]
     #[arg(long, env = "COEUS_OVSDB", value_name = "ADDRESS:PORT")]
     pub ovsdb: Option<String>,
+    /// Certificate chain shown to switches, in PEM; with it they connect by TLS only (ssl:) [default: none, no TLS]
+    #[arg(long, env = "COEUS_SWITCH_TLS_CERTIFICATE", value_name = "FILE")]
+    pub switch_tls_certificate: Option<PathBuf>,
+    /// Its private key in PEM
+    #[arg(long, env = "COEUS_SWITCH_TLS_KEY", value_name = "FILE")]
+    pub switch_tls_key: Option<PathBuf>,
+    /// Who vouches for the certificates of switches, in PEM; a switch without one is refused
+    #[arg(long, env = "COEUS_SWITCH_TLS_CA", value_name = "FILE")]
+    pub switch_tls_ca: Option<PathBuf>,
     /// A switch to connect to: tcp:HOST:PORT or unix:PATH; may be repeated
     #[arg(long, env = "COEUS_OVSDB_CONNECT", value_name = "TARGET", value_delimiter = ',')]
     pub ovsdb_connect: Vec<String>,
@@ -71,7 +81,7 @@ pub struct ServeOptions {
     #[arg(long, env = "COEUS_NODE_PORT", value_name = "BOOL")]
     pub node_port: Option<bool>,
     /// OpenFlow controller target written into switches [default: the address they reach OVSDB at]
-    #[arg(long, env = "COEUS_CONTROLLER", value_name = "tcp:ADDRESS:PORT")]
+    #[arg(long, env = "COEUS_CONTROLLER", value_name = "tcp|ssl:ADDRESS:PORT")]
     pub controller: Option<String>,
     /// File whose first line is admin's password; COEUS_ADMIN_PASSWORD is the other way
     #[arg(long, env = "COEUS_ADMIN_PASSWORD_FILE", value_name = "FILE")]
@@ -120,6 +130,9 @@ struct File {
     limits: Limits,
     openflow: Option<String>,
     ovsdb: Option<String>,
+    switch_tls_certificate: Option<PathBuf>,
+    switch_tls_key: Option<PathBuf>,
+    switch_tls_ca: Option<PathBuf>,
     ovsdb_connect: Vec<String>,
     bridge: Option<String>,
     datapath_type: Option<String>,
@@ -150,6 +163,8 @@ pub struct Settings {
     pub limits: Limits,
     pub openflow: String,
     pub ovsdb: String,
+    /// With which switches connect, by TLS only.
+    pub switch_tls: Option<admission::Files>,
     pub ovsdb_connect: Vec<String>,
     pub bridge: String,
     pub datapath_type: String,
@@ -178,6 +193,12 @@ pub enum SettingsError {
         "restconf-plain {0:?} is no loopback address with a port: passwords would cross the network unencrypted; say 127.0.0.1:8181, and use restconf (TLS) for others"
     )]
     Plain(String),
+    #[error(
+        "switch-tls-certificate, switch-tls-key and switch-tls-ca go together: give all three, or none for switches without TLS"
+    )]
+    SwitchTls,
+    #[error("controller {target:?}: switches connect {how}; say {scheme}:ADDRESS:PORT")]
+    Controller { target: String, how: &'static str, scheme: &'static str },
     #[error(transparent)]
     Limit(#[from] LimitError),
     #[error(transparent)]
@@ -245,6 +266,15 @@ impl Settings {
             limits,
             openflow: or(options.openflow, file.openflow, "0.0.0.0:6653"),
             ovsdb: or(options.ovsdb, file.ovsdb, "0.0.0.0:6640"),
+            switch_tls: match (
+                options.switch_tls_certificate.or(file.switch_tls_certificate),
+                options.switch_tls_key.or(file.switch_tls_key),
+                options.switch_tls_ca.or(file.switch_tls_ca),
+            ) {
+                (Some(certificate), Some(key), Some(ca)) => Some(admission::Files { certificate, key, ca }),
+                (None, None, None) => None,
+                _ => return Err(SettingsError::SwitchTls),
+            },
             ovsdb_connect: if options.ovsdb_connect.is_empty() {
                 file.ovsdb_connect
             } else {
@@ -263,6 +293,13 @@ impl Settings {
         };
         if !matches!(settings.datapath_type.as_str(), "system" | "netdev") {
             return Err(SettingsError::DatapathType(settings.datapath_type));
+        }
+        let (scheme, other, how) = match settings.switch_tls {
+            Some(_) => ("ssl", "tcp:", "with TLS"),
+            None => ("tcp", "ssl:", "without TLS (switch-tls-certificate is not set)"),
+        };
+        if let Some(target) = settings.controller.as_ref().filter(|target| target.starts_with(other)) {
+            return Err(SettingsError::Controller { target: target.clone(), how, scheme });
         }
         if let Some(wrong) = settings
             .ovsdb_connect
@@ -336,6 +373,23 @@ mod tests {
             assert!(with(wrong).unwrap_err().to_string().contains("loopback"), "{wrong}");
         }
         assert!(with_file("restconf-plain = \"0.0.0.0:8181\"", ServeOptions::default()).is_err());
+    }
+
+    #[test]
+    fn tls_for_switches_is_whole_and_the_controllers_target_fits_it() {
+        let whole = "switch-tls-certificate = \"/c\"\nswitch-tls-key = \"/k\"\nswitch-tls-ca = \"/a\"\n";
+        let with = |text: &str| with_file(text, ServeOptions::default());
+        let files = admission::Files { certificate: "/c".into(), key: "/k".into(), ca: "/a".into() };
+        assert_eq!(with(whole).unwrap().switch_tls, Some(files));
+        assert_eq!(with("").unwrap().switch_tls, None);
+        let half = with("switch-tls-certificate = \"/c\"\nswitch-tls-key = \"/k\"").unwrap_err();
+        assert!(half.to_string().contains("switch-tls-ca"), "{half}");
+        for (text, fine) in
+            [("controller = \"ssl:192.0.2.1:6653\"", false), ("controller = \"tcp:192.0.2.1:6653\"", true)]
+        {
+            assert_eq!(with(text).is_ok(), fine, "{text}");
+            assert_eq!(with(&format!("{whole}{text}")).is_ok(), !fine, "{text} with TLS");
+        }
     }
 
     #[test]

@@ -51,6 +51,7 @@ fn of_network(client: &Client) -> Result<Vec<Finding>, Failure> {
     match client.data_if_any("coeus-status:switches") {
         Ok(switches) => {
             findings.extend(of_switches(&switches));
+            findings.extend(of_refusals(&client.data_if_any("coeus-switch:refusals")?));
             let objects = client.data_if_any("coeus-status:objects")?;
             findings.extend(of_pods(&entries(&objects, "coeus-status:objects", "object"), &switches));
             findings.extend(of_tunnels(&client.data_if_any("itm-state:tunnels_state")?));
@@ -167,6 +168,40 @@ fn of_switches(switches: &Value) -> Vec<Finding> {
 fn drifted(switch: &Value) -> Option<(String, String)> {
     let drift = switch.get("drift")?;
     Some((plain(drift.get("mended")?), plain(drift.get("last")?)))
+}
+
+/// Switches that were refused in the last hour, and those that are one datapath together.
+fn of_refusals(refusals: &Value) -> Vec<Finding> {
+    let finding = |refusal: &Value| {
+        let cell = |name: &str| refusal.get(name).map(plain).unwrap_or_default();
+        let times: u64 = cell("times").parse().unwrap_or_default();
+        let next = match cell("reason").as_str() {
+            // A switch that lost its connection comes back at once, too.
+            "duplicate" if times < 3 => return None,
+            "duplicate" => "two switches take turns: give one of them another datapath id",
+            "no-tls" => "on that node: ovs-vsctl set-manager ssl:CONTROLLER:6640",
+            "no-certificate" => "on that node: ovs-vsctl set-ssl KEY CERTIFICATE CA",
+            "unknown-authority" => "have its certificate signed by an authority of --switch-tls-ca",
+            "expired" => "renew its certificate: ovs-vsctl set-ssl KEY CERTIFICATE CA",
+            "not-yet-valid" => "compare the clocks of both machines",
+            "other-identity" => "if the switch was replaced: POST /rests/operations/coeus-switch:release",
+            "too-many-datapaths" => "release those that are gone (coeus-switch:release)",
+            _ => "does it trust our certificate? See the controller's log, and ovs-vswitchd.log there",
+        };
+        let which = Some(cell("dpid")).filter(|dpid| !dpid.is_empty());
+        let which =
+            which.map_or_else(|| format!("peer {}", cell("address")), |dpid| format!("switch {dpid}"));
+        let verb = if cell("reason") == "duplicate" { "came twice" } else { "was refused" };
+        let text = format!(
+            "{} {verb} by {}, {times} times, last at {}: {}",
+            cell("address"),
+            cell("protocol"),
+            cell("last"),
+            cell("detail")
+        );
+        Some(Finding { level: Level::Fault, what: which, text, next: next.into() })
+    };
+    entries(refusals, "coeus-switch:refusals", "refusal").iter().filter_map(finding).collect()
 }
 
 fn of_pods(objects: &[Value], switches: &Value) -> Vec<Finding> {
@@ -289,6 +324,23 @@ mod tests {
         let tunnels = json!({"itm-state:tunnels_state": {"state-tunnel-list": [
             {"tunnel-interface-name": "t", "oper-state": "down"}, {"oper-state": "up"}]}});
         assert_eq!(levels(&of_tunnels(&tunnels)), [Level::Fault]);
+    }
+
+    #[test]
+    fn who_was_refused_is_a_fault_and_a_single_reconnection_is_none() {
+        let refusal = |reason: &str, times: &str, dpid: Option<&str>| {
+            json!({"protocol": "openflow", "address": "192.0.2.1", "reason": reason, "times": times, "dpid": dpid,
+                "detail": "it belongs to CN=a", "last": "2026-11-22T20:00:00Z"})
+        };
+        let all = json!({"coeus-switch:refusals": {"refusal": [
+            refusal("other-identity", "2", Some("0000000000000001")), refusal("duplicate", "1", None),
+            refusal("duplicate", "3", Some("0000000000000002")), refusal("expired", "1", None)]}});
+        let found = of_refusals(&all);
+        assert_eq!(levels(&found), [Level::Fault; 3]);
+        assert_eq!(found[0].what, "switch 0000000000000001");
+        assert!(found[0].text.contains("CN=a") && found[0].next.contains("release"));
+        assert!(found[2].next.contains("set-ssl"));
+        assert!(of_refusals(&Value::Null).is_empty());
     }
 
     #[test]

@@ -25,6 +25,7 @@ use tracing::{debug, warn};
 use super::Limits;
 use super::takeover::{Raw, Takeover};
 use super::tls;
+use crate::certificates;
 
 /// Connections that are told at a time that there are too many; more are just closed.
 const REFUSALS: usize = 64;
@@ -167,7 +168,7 @@ where
         };
         let session = stream.get_ref().1;
         let certificate = session.peer_certificates().and_then(|chain| chain.first());
-        let names: Arc<[String]> = certificate.map(tls::names).unwrap_or_default().into();
+        let names: Arc<[String]> = certificate.map(certificates::names).unwrap_or_default().into();
         if session.alpn_protocol() == Some(tls::H2) {
             self.http2(stream, names).await;
         } else {

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use rcgen::{CertificateParams, DnType, KeyPair, SanType};
-use rustls::RootCertStore;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::CertificateDer;
 use rustls::server::WebPkiClientVerifier;
-use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
+
+use crate::certificates::{self, FileError, chain, fingerprint};
 
 /// The name of HTTP/2 in ALPN (RFC 9113 section 3.2).
 pub const H2: &[u8] = b"h2";
@@ -42,8 +41,8 @@ pub struct Tls {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    #[error("{path}: {reason}")]
-    File { path: PathBuf, reason: String },
+    #[error(transparent)]
+    File(#[from] FileError),
     #[error(
         "tls-certificate and tls-key go together; give both, or none for a certificate made by the program"
     )]
@@ -66,17 +65,14 @@ pub fn load(data_dir: &Path, files: &Files, names: &[String], now: SystemTime) -
     };
     let chain = chain(&certificate)?;
     let fingerprint = fingerprint(&chain[0]);
-    let private = PrivateKeyDer::from_pem_file(&key).map_err(|error| failed(&key, error))?;
+    let private = certificates::key(&key)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&rustls::version::TLS13])?;
     let config = match &files.client_ca {
         None => config.with_no_client_auth(),
         Some(path) => {
-            let mut roots = RootCertStore::empty();
-            for certificate in self::chain(path)? {
-                roots.add(certificate).map_err(|error| failed(path, error))?;
-            }
+            let roots = certificates::roots(path)?;
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
                 .allow_unauthenticated()
                 .build()
@@ -90,18 +86,7 @@ pub fn load(data_dir: &Path, files: &Files, names: &[String], now: SystemTime) -
 }
 
 fn failed(path: &Path, error: impl std::fmt::Display) -> TlsError {
-    TlsError::File { path: path.to_owned(), reason: error.to_string() }
-}
-
-/// The certificates of a file, at least one.
-fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let wrong = |error| failed(path, error);
-    let chain: Vec<_> =
-        CertificateDer::pem_file_iter(path).map_err(wrong)?.collect::<Result<_, _>>().map_err(wrong)?;
-    if chain.is_empty() {
-        return Err(failed(path, "there is no certificate in it; PEM is expected"));
-    }
-    Ok(chain)
+    FileError::new(path, error).into()
 }
 
 /// Our own certificate: the one of an earlier start unless it is no longer good, else a new one.
@@ -147,25 +132,6 @@ fn write_private(path: &Path, text: &[u8]) -> std::io::Result<()> {
     std::fs::rename(&new, path)
 }
 
-/// SHA-256 of a certificate, as `openssl x509 -fingerprint -sha256` shows it.
-pub fn fingerprint(certificate: &CertificateDer<'_>) -> String {
-    let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
-    digest.as_ref().iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")
-}
-
-/// What a client may be called by its certificate: the names in subjectAltName (mail, DNS), then the common names.
-pub fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
-    let Ok((_, parsed)) = X509Certificate::from_der(certificate) else { return Vec::new() };
-    let alternative = parsed.subject_alternative_name().ok().flatten();
-    let alternative = alternative.iter().flat_map(|extension| &extension.value.general_names);
-    let alternative = alternative.filter_map(|name| match name {
-        GeneralName::RFC822Name(name) | GeneralName::DNSName(name) => Some((*name).to_owned()),
-        _ => None,
-    });
-    let common = parsed.subject().iter_common_name().filter_map(|name| name.as_str().ok().map(str::to_owned));
-    alternative.chain(common).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,15 +173,5 @@ mod tests {
         assert!(error.contains("x.pem"), "{error}");
         let no_ca = Files { client_ca: path("tls/key.pem"), ..Files::default() };
         assert!(load_in(folder.path(), &no_ca, now).err().unwrap().to_string().contains("no certificate"));
-    }
-
-    #[test]
-    fn a_certificate_gives_its_alternative_names_and_then_its_common_name() {
-        let mut params = CertificateParams::new(vec!["watcher.example".to_owned()]).unwrap();
-        params.distinguished_name.push(DnType::CommonName, "watcher");
-        params.subject_alt_names.push(SanType::Rfc822Name("watcher@example".try_into().unwrap()));
-        let made = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
-        let names = names(made.der());
-        assert_eq!(names, ["watcher.example", "watcher@example", "watcher"]);
     }
 }

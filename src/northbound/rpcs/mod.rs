@@ -1,4 +1,4 @@
-//! Our own RPCs: time machine, plan, explain and trace; nodes that leave and join.
+//! Our own RPCs: time machine, plan, explain and trace; nodes that leave and join; datapaths that are released.
 
 mod behind;
 mod candidate;
@@ -8,6 +8,7 @@ mod node;
 pub mod plan;
 mod pool;
 mod reach;
+mod switch;
 mod trace;
 
 use std::future::Future;
@@ -37,6 +38,7 @@ pub fn register(schema: &Schema, operations: &mut Operations) {
     on(schema, operations, "coeus-explain", "impact", explain::impact);
     on(schema, operations, "coeus-node", "leave", node::leave);
     on(schema, operations, "coeus-node", "join", node::join);
+    on(schema, operations, "coeus-switch", "release", switch::release);
     on(schema, operations, "coeus-trace", "packet", trace::packet);
     on(schema, operations, "coeus-trace", "reachability", reach::reachability);
 }

@@ -144,6 +144,11 @@ impl Leaving {
         for system in &self.systems {
             edits.extend(systems.forget(system));
             edits.push(systems.depart(system, &timestamp(now)));
+            // Who comes with its datapath id later may be another.
+            edits.extend(system.dpid.map(|dpid| {
+                let dpid = Text::from(dpid.to_string());
+                Edit::remove(Store::Operational, entry("/coeus-switch:learned-identities", "switch", &dpid))
+            }));
         }
         for uid in &self.nodes {
             edits.push(Edit::remove(Store::Config, entry("/k8s-node:k8s-nodes-info", "k8s-nodes", uid)));

@@ -7,6 +7,7 @@ mod outbox;
 mod questions;
 mod server;
 mod session;
+mod twins;
 
 pub use server::serve;
 
@@ -19,14 +20,15 @@ use bytes::{Bytes, BytesMut};
 use openflow_rs::{Message, MultipartReply, MultipartRequest};
 use tokio::sync::mpsc;
 
+use super::admission::Admission;
 use crate::net::Dpid;
 use questions::Questions;
 
 /// Longest wait for the answer to a question.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Times of a session.
-#[derive(Debug, Clone, Copy)]
+/// Times of a session, and who may have one.
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// Silence after which the switch is asked for an echo.
     pub probe: Duration,
@@ -34,6 +36,8 @@ pub struct Settings {
     pub dead: Duration,
     /// Time for hello and features.
     pub handshake: Duration,
+    /// Who may connect.
+    pub admission: Admission,
 }
 
 impl Default for Settings {
@@ -42,6 +46,7 @@ impl Default for Settings {
             probe: Duration::from_secs(5),
             dead: Duration::from_secs(15),
             handshake: Duration::from_secs(10),
+            admission: Admission::default(),
         }
     }
 }

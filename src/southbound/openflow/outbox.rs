@@ -1,11 +1,18 @@
 //! What goes to a switch. As long as the socket takes it, it is written by whoever has it; only what is too much for the
 //! socket waits for a task of its own. Most changes are small, and a task's turn costs more than the write.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::future::poll_fn;
+use std::io::{Error, ErrorKind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use bytes::{Buf, Bytes};
+use tokio::io::{AsyncWrite, WriteHalf};
+use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::mpsc;
+use tokio_rustls::server::TlsStream;
 
 use super::SessionClosed;
 
@@ -18,9 +25,17 @@ pub(super) struct Sender {
     queue: mpsc::Sender<Bytes>,
 }
 
+/// The way to the socket.
+#[derive(Debug)]
+pub(super) enum Half {
+    Plain(OwnedWriteHalf),
+    /// What was taken may wait within TLS until it is flushed.
+    Tls(Mutex<WriteHalf<TlsStream<TcpStream>>>),
+}
+
 #[derive(Debug)]
 struct Socket {
-    half: OwnedWriteHalf,
+    half: Half,
     /// Chunks that are queued or being written: nobody may overtake them.
     waiting: Mutex<usize>,
 }
@@ -31,7 +46,7 @@ pub(super) struct Writer {
     queue: mpsc::Receiver<Bytes>,
 }
 
-pub(super) fn outbox(half: OwnedWriteHalf) -> (Sender, Writer) {
+pub(super) fn outbox(half: Half) -> (Sender, Writer) {
     let (sender, receiver) = mpsc::channel(CHUNKS);
     let socket = Arc::new(Socket { half, waiting: Mutex::new(0) });
     (Sender { socket: socket.clone(), queue: sender }, Writer { socket, queue: receiver })
@@ -53,15 +68,22 @@ impl Sender {
     }
 
     fn put(&self, mut bytes: Bytes, place: mpsc::Permit<'_, Bytes>) -> Result<(), SessionClosed> {
-        let mut waiting = self.socket.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = locked(&self.socket.waiting);
         while *waiting == 0 && bytes.has_remaining() {
             match self.socket.half.try_write(&bytes) {
                 Ok(written) => bytes.advance(written),
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => return Err(SessionClosed),
             }
         }
-        if bytes.has_remaining() {
+        let is_out = *waiting == 0 && !bytes.has_remaining() && {
+            match self.socket.half.try_flush() {
+                Ok(()) => true,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => false,
+                Err(_) => return Err(SessionClosed),
+            }
+        };
+        if !is_out {
             *waiting += 1;
             place.send(bytes);
         }
@@ -71,20 +93,72 @@ impl Sender {
 
 impl Writer {
     pub async fn run(mut self) {
-        while let Some(mut bytes) = self.queue.recv().await {
-            while bytes.has_remaining() {
-                match self.socket.half.try_write(&bytes) {
-                    Ok(written) => bytes.advance(written),
-                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                        if self.socket.half.writable().await.is_err() {
-                            return; // the reader sees the same end and says why
-                        }
+        while let Some(bytes) = self.queue.recv().await {
+            if self.socket.half.write_all(&bytes).await.is_err() {
+                return; // the reader sees the same end and says why
+            }
+            *locked(&self.socket.waiting) -= 1;
+        }
+    }
+}
+
+impl Half {
+    /// Writes what can be written now.
+    fn try_write(&self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Half::Plain(half) => half.try_write(bytes),
+            Half::Tls(half) => {
+                // Nobody waits for it: who finds it full lets the writer wait.
+                let cx = &mut Context::from_waker(Waker::noop());
+                now(Pin::new(&mut *locked(half)).poll_write(cx, bytes))
+            }
+        }
+    }
+
+    /// Hands on what was taken, as far as that goes now.
+    fn try_flush(&self) -> std::io::Result<()> {
+        match self {
+            Half::Plain(_) => Ok(()),
+            Half::Tls(half) => {
+                let cx = &mut Context::from_waker(Waker::noop());
+                now(Pin::new(&mut *locked(half)).poll_flush(cx))
+            }
+        }
+    }
+
+    /// Writes everything and hands it on, however long that takes. One at a time may wait so.
+    pub async fn write_all(&self, mut bytes: &[u8]) -> std::io::Result<()> {
+        while bytes.has_remaining() {
+            match self {
+                Half::Plain(half) => {
+                    half.writable().await?;
+                    match half.try_write(bytes) {
+                        Ok(written) => bytes.advance(written),
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                        Err(error) => return Err(error),
                     }
-                    Err(_) => return,
+                }
+                Half::Tls(half) => {
+                    let written = poll_fn(|cx| Pin::new(&mut *locked(half)).poll_write(cx, bytes)).await?;
+                    bytes.advance(written);
                 }
             }
-            *self.socket.waiting.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         }
+        match self {
+            Half::Plain(_) => Ok(()),
+            Half::Tls(half) => poll_fn(|cx| Pin::new(&mut *locked(half)).poll_flush(cx)).await,
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn now<T>(polled: Poll<std::io::Result<T>>) -> std::io::Result<T> {
+    match polled {
+        Poll::Ready(result) => result,
+        Poll::Pending => Err(Error::from(ErrorKind::WouldBlock)),
     }
 }
 
@@ -103,7 +177,7 @@ mod tests {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (mut peer, _) = listener.accept().await.unwrap();
         let (_read, half) = stream.into_split();
-        let (sender, writer) = outbox(half);
+        let (sender, writer) = outbox(Half::Plain(half));
         tokio::spawn(writer.run());
         for who in 0..2_u8 {
             let sender = sender.clone();
@@ -133,7 +207,7 @@ mod tests {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         drop(listener.accept().await.unwrap());
         let (_read, half) = stream.into_split();
-        let (sender, writer) = outbox(half);
+        let (sender, writer) = outbox(Half::Plain(half));
         let writer = tokio::spawn(writer.run());
         let mut result = Ok(());
         for _ in 0..200 {

@@ -4,7 +4,9 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
+use super::twins::Twins;
 use super::{Connected, Settings, Unasked, session};
+use crate::southbound::admission::Protocol;
 
 /// Accepts switches until `shutdown` is done.
 pub async fn serve(
@@ -15,6 +17,7 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let mut sessions = tokio::task::JoinSet::new();
+    let twins = Twins::default();
     tokio::pin!(shutdown);
     loop {
         tokio::select! {
@@ -23,9 +26,14 @@ pub async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
                     let (connected, unasked) = (connected.clone(), unasked.clone());
+                    let (settings, twins) = (settings.clone(), twins.clone());
                     sessions.spawn(async move {
                         let _ = stream.set_nodelay(true);
-                        match session::run(stream, peer, settings, connected, unasked).await {
+                        let Ok((stream, identity)) = settings.admission.enter(Protocol::OpenFlow, stream, peer).await else {
+                            return; // noted, and logged
+                        };
+                        let from = session::From { peer, identity };
+                        match session::run(stream, from, &settings, &twins, connected, unasked).await {
                             Ok(reason) => info!(%peer, reason, "openflow session ended"),
                             Err(error) => warn!(%peer, %error, "openflow session ended"),
                         }

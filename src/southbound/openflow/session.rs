@@ -6,16 +6,16 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use openflow_rs::{ErrorMessage, Features, Message, VERSION, frame_len};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 use tracing::debug;
 
-use super::outbox::{self, outbox};
+use super::outbox::{self, Half, outbox};
 use super::questions::Questions;
+use super::twins::Twins;
 use super::{Connected, FlowEnded, Heard, Incoming, PacketIn, SessionHandle, Settings, Unasked};
 use crate::net::Dpid;
+use crate::southbound::admission::{Identity, Protocol, Stream};
 
 /// Replies that wait for the programmer.
 const REPLIES: usize = 256;
@@ -47,30 +47,47 @@ pub enum SessionError {
         "the switch does not show the ports of first fragments ({0}), so that pods could send what they may not; Open vSwitch is needed"
     )]
     Fragments(String),
+    #[error("{0}")]
+    Refused(String),
     #[error("nobody takes switches any more")]
     Stopped,
 }
 
+/// Where a session comes from.
+pub struct From {
+    pub peer: SocketAddr,
+    /// With TLS: whose it is.
+    pub identity: Option<Identity>,
+}
+
 /// Runs a session to its end; the text says why it ended.
 pub async fn run(
-    stream: TcpStream,
-    peer: SocketAddr,
-    settings: Settings,
+    stream: Stream,
+    from: From,
+    settings: &Settings,
+    twins: &Twins,
     connected: mpsc::Sender<Connected>,
     unasked: Unasked,
 ) -> Result<String, SessionError> {
-    let (read, mut write) = stream.into_split();
+    let From { peer, identity } = from;
+    let (read, write) = split(stream);
     let mut reader = Reader { read, buffer: BytesMut::with_capacity(64 << 10) };
-    let shake = handshake(&mut reader, &mut write);
+    let shake = handshake(&mut reader, &write);
     let features = tokio::time::timeout(settings.handshake, shake)
         .await
         .map_err(|_| SessionError::Slow("hello and features"))??;
     let dpid = Dpid(features.dpid);
+    let claim = settings.admission.claim(Protocol::OpenFlow, peer, dpid, identity.as_ref());
+    claim.await.map_err(SessionError::Refused)?;
     let (out, waiting) = outbox(write);
     let session = SessionHandle::new(out.clone());
     let questions = session.questions.clone();
     let (replies, received) = mpsc::channel(REPLIES);
     let last = session.heard.clone();
+    let (_place, twin) = twins.enter(dpid, peer, last.clone());
+    if let Some(twin) = twin.filter(|twin| twin.is_alive(settings.probe)) {
+        settings.admission.refusals().note(twin.reported(dpid, peer, identity.map(|identity| identity.name)));
+    }
     connected
         .send(Connected { dpid, features, peer, session, replies: received })
         .await
@@ -88,8 +105,23 @@ pub async fn run(
     ended
 }
 
+type Read = Box<dyn AsyncRead + Send + Unpin>;
+
+fn split(stream: Stream) -> (Read, Half) {
+    match stream {
+        Stream::Plain(stream) => {
+            let (read, write) = stream.into_split();
+            (Box::new(read), Half::Plain(write))
+        }
+        Stream::Tls(stream) => {
+            let (read, write) = tokio::io::split(*stream);
+            (Box::new(read), Half::Tls(write.into()))
+        }
+    }
+}
+
 struct Reader {
-    read: OwnedReadHalf,
+    read: Read,
     buffer: BytesMut,
 }
 
@@ -116,7 +148,7 @@ fn encoded(message: &Message, xid: u32) -> Bytes {
     bytes.freeze()
 }
 
-async fn handshake(reader: &mut Reader, write: &mut OwnedWriteHalf) -> Result<Features, SessionError> {
+async fn handshake(reader: &mut Reader, write: &Half) -> Result<Features, SessionError> {
     write.write_all(&encoded(&Message::Hello { versions: 1 << VERSION }, 1)).await?;
     let closed = || SessionError::Unexpected("the end of the connection".into());
     let hello = reader.frame().await?.ok_or_else(closed)?;
@@ -170,7 +202,7 @@ struct Ways {
 async fn listen(
     reader: &mut Reader,
     dpid: Dpid,
-    settings: Settings,
+    settings: &Settings,
     ways: &Ways,
 ) -> Result<String, SessionError> {
     let Ways { out, last, replies, questions, unasked } = ways;

@@ -19,6 +19,7 @@ pub use server::{connect, serve};
 
 use std::time::Duration;
 
+use super::admission::Admission;
 use crate::ovsdb::Table;
 
 /// How switches are set up.
@@ -42,6 +43,8 @@ pub struct Settings {
     pub probe: Duration,
     /// Which databases are connected; one for all sessions.
     pub presence: Presence,
+    /// Who may connect.
+    pub admission: Admission,
 }
 
 impl Default for Settings {
@@ -56,6 +59,7 @@ impl Default for Settings {
             node_port: true,
             probe: Duration::from_secs(5),
             presence: Presence::default(),
+            admission: Admission::default(),
         }
     }
 }

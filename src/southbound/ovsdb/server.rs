@@ -7,8 +7,9 @@ use tracing::{info, warn};
 
 use super::{Names, Settings, session};
 use crate::datastore::Handle;
+use crate::southbound::admission::Protocol;
 
-/// Accepts switches that dial in (`ovs-vsctl set-manager tcp:…`) until `shutdown` is done.
+/// Accepts switches that dial in (`ovs-vsctl set-manager tcp:…` or, with TLS, `ssl:…`) until `shutdown` is done.
 pub async fn serve(
     listener: TcpListener,
     settings: Settings,
@@ -28,7 +29,11 @@ pub async fn serve(
                     sessions.spawn(async move {
                         let controller = controller(&settings, &stream);
                         let _ = stream.set_nodelay(true);
-                        let end = session::run(stream, &peer.to_string(), &controller, &settings, &names, &datastore).await;
+                        let Ok((stream, identity)) = settings.admission.enter(Protocol::Ovsdb, stream, peer).await else {
+                            return; // noted, and logged
+                        };
+                        let from = session::From { peer: &peer.to_string(), address: Some(peer), identity };
+                        let end = session::run(stream, from, &controller, &settings, &names, &datastore).await;
                         info!(%peer, reason = %end, "ovsdb session ended");
                     });
                 }
@@ -51,18 +56,18 @@ pub async fn connect(target: String, settings: Settings, datastore: Handle) {
                 Ok(stream) => {
                     pause = Duration::from_millis(250);
                     let controller = controller(&settings, &stream);
-                    session::run(stream, address, &controller, &settings, &names, &datastore)
-                        .await
-                        .to_string()
+                    let from = session::From { peer: address, address: None, identity: None };
+                    session::run(stream, from, &controller, &settings, &names, &datastore).await.to_string()
                 }
                 Err(error) => error.to_string(),
             },
             Some(("unix", path)) => match UnixStream::connect(path).await {
                 Ok(stream) => {
                     pause = Duration::from_millis(250);
-                    let here = format!("tcp:127.0.0.1:{}", settings.openflow_port);
-                    let controller = settings.controller.clone().unwrap_or(here);
-                    session::run(stream, path, &controller, &settings, &names, &datastore).await.to_string()
+                    let controller =
+                        settings.controller.clone().unwrap_or_else(|| local_controller(&settings));
+                    let from = session::From { peer: path, address: None, identity: None };
+                    session::run(stream, from, &controller, &settings, &names, &datastore).await.to_string()
                 }
                 Err(error) => error.to_string(),
             },
@@ -78,16 +83,17 @@ pub async fn connect(target: String, settings: Settings, datastore: Handle) {
 fn controller(settings: &Settings, stream: &TcpStream) -> String {
     let here = || {
         let address = stream.local_addr().ok()?.ip();
-        let port = settings.openflow_port;
+        let (scheme, port) = (settings.admission.scheme(), settings.openflow_port);
         Some(if address.is_ipv6() {
-            format!("tcp:[{address}]:{port}")
+            format!("{scheme}:[{address}]:{port}")
         } else {
-            format!("tcp:{address}:{port}")
+            format!("{scheme}:{address}:{port}")
         })
     };
-    settings
-        .controller
-        .clone()
-        .or_else(here)
-        .unwrap_or_else(|| format!("tcp:127.0.0.1:{}", settings.openflow_port))
+    settings.controller.clone().or_else(here).unwrap_or_else(|| local_controller(settings))
+}
+
+/// The address under which a switch on this machine reaches us.
+fn local_controller(settings: &Settings) -> String {
+    format!("{}:127.0.0.1:{}", settings.admission.scheme(), settings.openflow_port)
 }

@@ -1,5 +1,6 @@
 //! One switch's database: monitor it, set the bridge up, keep the operational datastore true.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
@@ -18,6 +19,7 @@ use crate::ovsdb::{
     Cache, Changes, FrameError, Framer, Incoming, MessageError, Monitor, UpdateError, notified, refusal,
     reply, request, transact,
 };
+use crate::southbound::admission::{Identity, Protocol};
 
 const DATABASE: &str = "Open_vSwitch";
 const MONITOR: u64 = 1;
@@ -48,21 +50,36 @@ pub enum End {
     Deaf,
     #[error("the monitor was refused: {0}")]
     Refused(String),
+    #[error("{0}")]
+    NotAdmitted(String),
+}
+
+/// Where a session comes from.
+pub struct From<'a> {
+    /// As it is shown.
+    pub peer: &'a str,
+    /// Of a switch that dialled in.
+    pub address: Option<SocketAddr>,
+    /// With TLS: whose it is.
+    pub identity: Option<Identity>,
 }
 
 /// Runs a session to its end.
 pub async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
-    peer: &str,
+    from: From<'_>,
     controller: &str,
     settings: &Settings,
     names: &Names,
     datastore: &Handle,
 ) -> End {
+    let From { peer, address, identity } = from;
     info!(peer, "ovsdb session");
     let mut session = Session {
         stream,
         peer,
+        who: address.zip(identity),
+        admitted: None,
         controller,
         settings,
         names,
@@ -85,6 +102,9 @@ pub async fn run<S: AsyncRead + AsyncWrite + Unpin>(
         Ok(never) => match never {},
         Err(end) => end,
     };
+    if matches!(end, End::NotAdmitted(_)) {
+        return end; // of the switch that it wants to be it has nothing to say
+    }
     // A newer session of the same database has more to say.
     let live = |guard: Guard| {
         let uuid = guard.uuid.clone();
@@ -100,6 +120,10 @@ pub async fn run<S: AsyncRead + AsyncWrite + Unpin>(
 struct Session<'a, S> {
     stream: S,
     peer: &'a str,
+    /// With TLS: from where, and whose.
+    who: Option<(SocketAddr, Identity)>,
+    /// The system that it was let be, and how many sessions had ended then: others are there no more.
+    admitted: Option<(System, u64)>,
     controller: &'a str,
     settings: &'a Settings,
     names: &'a Names,
@@ -166,6 +190,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
             }
             due |= self.retry.take_if(|at| *at <= Instant::now()).is_some();
             let system = self.names.system(&self.cache, &self.settings.bridge);
+            self.admit(system.as_ref()).await?;
             let was_out = self.out;
             self.out = system.as_ref().is_some_and(|system| self.departed(system));
             if self.out {
@@ -182,6 +207,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
             self.release().await?;
             self.tell(None).await;
         }
+    }
+
+    /// With TLS, a switch is only what is its own: its datapath, the one that was shown of its database before, and
+    /// those of the earlier selves that it would replace.
+    async fn admit(&mut self, system: Option<&System>) -> Result<(), End> {
+        let (Some((peer, identity)), Some(system)) = (&self.who, system) else { return Ok(()) };
+        let now = (system.clone(), self.settings.presence.ended());
+        if self.admitted.as_ref() == Some(&now) {
+            return Ok(());
+        }
+        let all = self.names.systems.all(&self.datastore.snapshot());
+        let known = all.iter().filter(|known| {
+            known.node_id == system.node_id
+                || (known.is_same_node(system) && !self.settings.presence.is_live(&known.node_id))
+        });
+        for dpid in known.chain([system]).filter_map(|system| system.dpid) {
+            let claim = self.settings.admission.claim(Protocol::Ovsdb, *peer, dpid, Some(identity));
+            claim.await.map_err(End::NotAdmitted)?;
+        }
+        self.admitted = Some(now);
+        Ok(())
     }
 
     /// The database has a name as soon as it was read.
@@ -224,7 +270,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
 
     /// Sends a message, unless the peer has stopped reading.
     async fn send(&mut self, bytes: &[u8]) -> Result<(), End> {
-        match tokio::time::timeout(self.settings.probe * 3, self.stream.write_all(bytes)).await {
+        let sending = async {
+            self.stream.write_all(bytes).await?;
+            self.stream.flush().await
+        };
+        match tokio::time::timeout(self.settings.probe * 3, sending).await {
             Ok(sent) => Ok(sent?),
             Err(_) => Err(End::Deaf),
         }
