@@ -55,7 +55,7 @@ pub fn recover(
     let checkpoint = loaded.checkpoint.as_ref();
     let last = loaded.records.last().map(|(revision, _)| *revision);
     let last = last.or(checkpoint.map(|(revision, _)| *revision)).unwrap_or(0);
-    let mut replay = Replay::new(schema, if last > 0 { (last / SKIP + 1) * SKIP } else { 0 });
+    let mut replay = Replay::new(schema, if last > 0 { behind(last)? } else { 0 });
     let mut past = Vec::new();
     if let Some((revision, parts)) = checkpoint {
         let mut time = 0;
@@ -97,6 +97,12 @@ pub(super) fn kind_of(edits: &[Edit]) -> Kind {
         edits if edits.iter().any(|edit| edit.store == Store::Config) => Kind::Client,
         _ => Kind::Fact,
     }
+}
+
+/// The first revision of this life: behind all that may have been used without being journalled.
+fn behind(last: u64) -> Result<u64, RecordError> {
+    let first = (last / SKIP + 1).checked_mul(SKIP);
+    first.ok_or_else(|| RecordError { revision: last, reason: "no revision can come after it".into() })
 }
 
 /// The state so far. Stamps of an earlier life mean nothing: everything is as of the start.

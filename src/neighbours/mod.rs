@@ -14,7 +14,7 @@
 
 mod actor;
 mod book;
-mod frame;
+pub mod frame;
 mod held;
 mod hops;
 mod lost;

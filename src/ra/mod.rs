@@ -6,9 +6,10 @@
 //! itself an address of what is advertised: pods have configured ones, or ask by DHCPv6.
 
 mod actor;
-mod frame;
+pub mod frame;
 mod said;
 mod schedule;
 mod view;
 
 pub use actor::{USERDATA, run};
+pub use said::Said;

@@ -4,6 +4,6 @@
 //! punted through a meter of its switch, and the controller answers in the service's name. What is above the meter's rate is dropped.
 
 mod actor;
-mod frame;
+pub mod frame;
 
 pub use actor::{USERDATA, run};

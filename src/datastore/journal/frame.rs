@@ -8,21 +8,21 @@ use std::path::Path;
 
 use super::{JournalError, Records};
 
-pub(super) const HEADER: u64 = 64;
+pub const HEADER: u64 = 64;
 /// A frame without its records.
-pub(super) const FRAME: u64 = 24;
+pub const FRAME: u64 = 24;
 const MAGIC: &[u8; 8] = b"coeuslog";
 /// A higher number is refused.
 const FORMAT: u32 = 1;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Header {
+pub struct Header {
     pub number: u64,
     pub first_frame: u64,
 }
 
 /// Records that become durable together.
-pub(super) struct Frame<'a> {
+pub struct Frame<'a> {
     pub file: u64,
     pub number: u64,
     pub records: &'a [(u64, Vec<u8>)],
@@ -30,7 +30,7 @@ pub(super) struct Frame<'a> {
 
 /// What a file holds.
 #[derive(Debug)]
-pub(super) struct Read {
+pub struct Read {
     pub records: Records,
     /// Where the next frame goes.
     pub end: u64,
@@ -97,11 +97,19 @@ impl Frame<'_> {
 ///
 /// # Errors
 /// When it is not the file that it should be, or a frame before the last one is damaged.
-pub(super) fn read(path: &Path, number: u64, next: Option<u64>) -> Result<Read, JournalError> {
+pub fn read(path: &Path, number: u64, next: Option<u64>) -> Result<Read, JournalError> {
     let bytes = std::fs::read(path)
         .map_err(|error| JournalError::Io { path: path.to_owned(), reason: error.to_string() })?;
+    parse(path, &bytes, number, next)
+}
+
+/// The same of the file's bytes.
+///
+/// # Errors
+/// As [`read`].
+pub fn parse(path: &Path, bytes: &[u8], number: u64, next: Option<u64>) -> Result<Read, JournalError> {
     let damaged = |reason: String| JournalError::Damaged { path: path.to_owned(), reason };
-    let header = Header::from_bytes(path, &bytes)?;
+    let header = Header::from_bytes(path, bytes)?;
     if header.number != number || next.is_some_and(|next| next != header.first_frame) {
         return Err(damaged("it is not the one that follows the one before".into()));
     }

@@ -1,7 +1,7 @@
 //! What is behind the trees: a journal of transactions and checkpoints. Never read on the request path.
 
 pub mod etcd;
-mod frame;
+pub mod frame;
 mod log;
 #[cfg(test)]
 mod log_tests;

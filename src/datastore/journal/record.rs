@@ -9,6 +9,9 @@ use serde_json::value::RawValue;
 use crate::datastore::{Edit, IdChange, Operation, Store};
 use crate::schema::{DataPath, Key, Position, Schema, json};
 
+/// The last second of the year 9999, which RFC 3339 can write. A later one is no time that a clock has shown.
+const LATEST: u64 = 253_402_300_799;
+
 /// Appends a small value as JSON.
 fn put_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     // Strings and numbers into memory: this cannot fail.
@@ -98,6 +101,9 @@ impl Record<'_> {
     pub fn from_bytes(schema: &Schema, revision: u64, bytes: &[u8]) -> Result<Record<'static>, RecordError> {
         let wrong = |reason: String| RecordError { revision, reason };
         let line: Line<'_> = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
+        if line.at > LATEST {
+            return Err(wrong(format!("it was written at {} s after 1970, which is no time", line.at)));
+        }
         let mut edits = Vec::with_capacity(line.edits.len());
         for edit in line.edits {
             let path =

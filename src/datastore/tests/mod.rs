@@ -286,6 +286,22 @@ fn a_full_disk_takes_the_change_back_and_says_so() {
     assert!(there(2));
 }
 
+#[test]
+fn a_log_that_no_revision_and_no_clock_can_follow_is_refused() {
+    let recovered = |revision: u64, time: u64| {
+        let (edits, ids) = (vec![].into(), vec![].into());
+        let record = journal::Record { revision, author: "t".into(), time, edits, ids };
+        let mut journal = MemoryJournal::default();
+        journal::Journal::append(&mut journal, &[(revision, record.to_bytes(builtin()))]).unwrap();
+        recover(builtin(), &mut journal, 0).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(recovered(7, 1_790_000_000), Ok(()));
+    let error = recovered(u64::MAX - 1, 1_790_000_000).unwrap_err();
+    assert!(error.contains("no revision can come after"), "{error}");
+    let error = recovered(7, u64::MAX).unwrap_err();
+    assert!(error.contains("no time"), "{error}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 

@@ -11,4 +11,5 @@ mod packet;
 mod ring;
 
 pub use actor::{USERDATA, run};
+pub use packet::Headers;
 pub use ring::DropLog;

@@ -1,0 +1,7 @@
+//! DHCP of both versions.
+#![no_main]
+
+#[path = "../../tests/hostile/mod.rs"]
+mod hostile;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hostile::frames::dhcp(bytes));

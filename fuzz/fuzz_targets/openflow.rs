@@ -1,0 +1,7 @@
+//! What a switch sends, decoded and in a session.
+#![no_main]
+
+#[path = "../../tests/hostile/mod.rs"]
+mod hostile;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hostile::openflow::take(bytes));

@@ -1,0 +1,7 @@
+//! Lines of watches of a Kubernetes API.
+#![no_main]
+
+#[path = "../../tests/hostile/mod.rs"]
+mod hostile;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hostile::watch::take(bytes));

@@ -1,0 +1,104 @@
+//! What a switch sends: cut into messages and decoded; and to a running session, with its programmer behind it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use coeus::net::Dpid;
+use coeus::pipeline::{Delta, base_flows};
+use coeus::programmer::Programmers;
+use coeus::southbound::openflow;
+use openflow_rs::{Features, Message, frame_len};
+use tokio::sync::mpsc;
+
+use super::frames;
+
+const DPID: u64 = 7;
+
+/// What is decoded is encoded in a form that is decoded to the same. Packets that are handed over go to those who read them.
+pub fn take(bytes: &[u8]) {
+    let mut rest = BytesMut::from(bytes);
+    while let Ok(Some(length)) = frame_len(&rest)
+        && rest.len() >= length
+    {
+        let frame = rest.split_to(length).freeze();
+        let Ok((header, message)) = Message::decode(&frame) else { continue };
+        if let Message::PacketIn(packet) | Message::PacketIn2(packet) = &message {
+            frames::dhcp(&packet.frame);
+            frames::neighbours(&packet.frame);
+        }
+        let _ = format!("{message:?}");
+        let mut again = BytesMut::new();
+        message.encode(header.xid, &mut again);
+        if let Ok((_, decoded)) = Message::decode(&again.freeze()) {
+            let (mut first, mut second) = (BytesMut::new(), BytesMut::new());
+            message.encode(header.xid, &mut first);
+            decoded.encode(header.xid, &mut second);
+            assert_eq!(first, second, "{message:?}");
+        }
+    }
+    session(bytes);
+}
+
+/// The session server and the programmer of one switch.
+struct Bed {
+    _runtime: tokio::runtime::Runtime,
+    port: u16,
+}
+
+impl Bed {
+    fn start() -> Bed {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let (reports, mut reported) = mpsc::channel(64);
+        let (connected, mut switches) = mpsc::channel(4);
+        let (packets, mut punted) = mpsc::channel(4);
+        let (ended, mut all_ended) = mpsc::channel(4);
+        let programmers = Programmers::new(reports, Duration::ZERO);
+        let mut delta = Delta::default();
+        base_flows().into_iter().for_each(|flow| delta.put_flow(flow));
+        programmers.apply(1, [(Dpid(DPID), delta)].into());
+        programmers.open_gate(Default::default());
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        runtime.spawn(openflow::serve(
+            listener,
+            openflow::Settings::default(),
+            connected,
+            openflow::Unasked { packets, ended },
+            std::future::pending(),
+        ));
+        runtime.spawn(async move {
+            while let Some(switch) = switches.recv().await {
+                programmers.connected(switch);
+            }
+        });
+        runtime.spawn(async move { while reported.recv().await.is_some() {} });
+        runtime.spawn(async move { while punted.recv().await.is_some() {} });
+        runtime.spawn(async move { while all_ended.recv().await.is_some() {} });
+        Bed { _runtime: runtime, port }
+    }
+}
+
+/// A switch that introduces itself, says these bytes, and goes. The session must end.
+fn session(bytes: &[u8]) {
+    static BED: OnceLock<Bed> = OnceLock::new();
+    let bed = BED.get_or_init(Bed::start);
+    let mut stream = TcpStream::connect(("127.0.0.1", bed.port)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let features = Features { dpid: DPID, buffers: 0, tables: 254, auxiliary_id: 0, capabilities: 0 };
+    let mut said = BytesMut::new();
+    Message::Hello { versions: 1 << 4 }.encode(1, &mut said);
+    Message::FeaturesReply(features).encode(2, &mut said);
+    said.extend_from_slice(bytes);
+    // It may hang up at any time.
+    let _ = stream.write_all(&said);
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut heard = Vec::new();
+    if let Err(error) = stream.read_to_end(&mut heard) {
+        let timed_out = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+        assert!(!timed_out, "the session goes on without its switch");
+    }
+}
