@@ -103,6 +103,9 @@ fn nothing_of_the_corpus_does_harm() {
         PANICS.fetch_add(1, Ordering::SeqCst);
         hook(info);
     }));
+    let dies = |_: &[u8]| drop(std::thread::spawn(|| panic!("as it should")).join());
+    let noticed = run(&hostile::Target { name: "a thread that dies", take: dies }, b"");
+    assert!(noticed.is_err(), "a panic in another thread would not be noticed");
     let (mut count, mut harmful) = (0, Vec::new());
     for target in &TARGETS {
         let (files, begin) = (all(target.name), std::time::Instant::now());

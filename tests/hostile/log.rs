@@ -39,7 +39,7 @@ fn replay(records: Records) {
         assert_eq!(again.to_bytes(schema), written);
     }
     // Revisions of a journal grow, which its writer sees to.
-    if !records.is_sorted_by(|one, next| one.0 < next.0) || records[0].0 == 0 {
+    if !records.is_sorted_by(|one, next| one.0 < next.0) || records.first().is_none_or(|first| first.0 == 0) {
         return;
     }
     let recovered = || {
