@@ -276,7 +276,7 @@ fn neighbours() -> Vec<Vec<u8>> {
     let link_local = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1).octets();
     let source = [1, 1, 2, 0, 0, 0, 0, 1];
     push(&|frame| {
-        ethernet().ipv6(link_local, routers, 255).icmpv6(solicitation.clone()).write(frame, &source).unwrap();
+        ethernet().ipv6(link_local, routers, 255).icmpv6(solicitation).write(frame, &source).unwrap();
     });
     push(&|frame| {
         ethernet()

@@ -100,7 +100,7 @@ fn session(bytes: &[u8]) {
     static USED: AtomicUsize = AtomicUsize::new(0);
     let bed = {
         let mut held = BED.lock().unwrap_or_else(PoisonError::into_inner);
-        if USED.fetch_add(1, Ordering::Relaxed) % SESSIONS == 0 {
+        if USED.fetch_add(1, Ordering::Relaxed).is_multiple_of(SESSIONS) {
             *held = None;
         }
         held.get_or_insert_with(|| Arc::new(Bed::start())).clone()
