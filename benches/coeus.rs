@@ -92,6 +92,7 @@ fn settings(folder: &Path) -> Settings {
         limits: Default::default(),
         openflow: any(),
         ovsdb: any(),
+        switch_tls: None,
         ovsdb_connect: Vec::new(),
         bridge: "br-int".into(),
         datapath_type: "netdev".into(),
