@@ -14,6 +14,7 @@ use coeus::app::{self, ServeOptions, Settings, StoreAccess, StoreAt};
 use coeus::cli;
 use coeus::datastore::{journal::SledJournal, recover};
 use coeus::pipeline::golden;
+use coeus::programmer::Mandate;
 use coeus::renderers::Engine;
 use coeus::soak::{self, Soak};
 use coeus::{observe, schema, simulation};
@@ -164,8 +165,9 @@ fn serve(options: ServeOptions) -> Result<(), String> {
             _ = terminate.recv() => return Ok(()),
             _ = interrupt.recv() => return Ok(()),
         };
+        let mandate = lease.as_ref().map_or(Mandate::Alone, |lease| Mandate::Elected(lease.generation()));
         let lease = lease.map(Watched::new);
-        let controller = match app::start(&settings).await {
+        let controller = match app::start_by(&settings, mandate).await {
             Ok(controller) => controller,
             Err(error) => {
                 resign(lease).await;

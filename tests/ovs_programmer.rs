@@ -17,7 +17,7 @@ use coeus::pipeline::{
     Delta, EGRESS_DISPATCHER, ELAN_DMAC, Flow, Group, Meter, Owner, actions, base_flows, broadcast_groups,
     matches, owners,
 };
-use coeus::programmer::{Programmers, Status};
+use coeus::programmer::{Mandate, Programmers, Status};
 use coeus::schema::{DataPath, Parents, builtin, json, tree};
 use coeus::southbound::openflow;
 use openflow_rs::{ErrorMessage, Features, Message, MultipartReply, MultipartRequest, frame_len};
@@ -66,6 +66,10 @@ struct Controller {
 
 impl Controller {
     fn start(desired: BTreeMap<Dpid, Delta>) -> Controller {
+        Controller::start_by(Mandate::Alone, desired)
+    }
+
+    fn start_by(mandate: Mandate, desired: BTreeMap<Dpid, Delta>) -> Controller {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (reports, mut reported) = mpsc::channel(64);
         let (connected, mut switches) = mpsc::channel(4);
@@ -73,7 +77,7 @@ impl Controller {
         let (ended, mut all_ended) = mpsc::channel(4);
         let programmers = Programmers::new(reports, AUDITS);
         programmers.apply(1, desired);
-        programmers.open_gate(Default::default());
+        programmers.open_gate(mandate, Default::default());
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let port = listener.local_addr().unwrap().port();
         runtime.spawn(openflow::serve(
@@ -444,4 +448,35 @@ fn counters_are_asked_for_when_read_and_no_more_often_than_they_age() {
     let other = DataPath::parse_rfc8040(builtin(), "pod:coe").unwrap();
     let nothing = controller.runtime.block_on(fresh.fill(Arc::new(Snapshot::empty(builtin())), &other));
     assert!(nothing.is_none());
+}
+
+#[test]
+fn a_switch_follows_who_was_elected_last() {
+    let switch = Switch::start();
+    let dpid = dpid(&switch);
+    let first = Controller::start_by(Mandate::Elected(7), BTreeMap::from([(dpid, delta(10))]));
+    first.take(&switch);
+    first.wait(dpid, "programmed", |status| status.programmed == 1);
+    let second = Controller::start_by(Mandate::Elected(9), BTreeMap::from([(dpid, delta(20))]));
+    let both = [&first, &second].map(|one| format!("tcp:127.0.0.1:{}", one.port));
+    switch.vsctl(&["set-controller", "br0", &both[0], &both[1]]);
+    second.wait(dpid, "programmed by the second", |status| status.programmed == 1);
+    let flows = 20 + base_flows().len();
+    assert_eq!(count(&switch), flows);
+
+    // The first finds changes of somebody else when it looks again, and learns whose.
+    let is_stale = |status: &Status| {
+        let reason = status.lost.as_ref().map(|(_, reason)| reason.as_str()).unwrap_or_default();
+        reason.contains("OFPBRC_IS_SLAVE") || reason.contains("OFPRRFC_STALE")
+    };
+    first.wait(dpid, "the first one knows", is_stale);
+    first.programmers.apply(2, BTreeMap::from([(dpid, delta(1000))]));
+    let refused = first.wait(dpid, "it is refused when it comes again", |status| {
+        status.lost.as_ref().is_some_and(|(_, reason)| reason.contains("OFPRRFC_STALE"))
+    });
+    assert_eq!(refused.programmed, 1);
+    second.programmers.apply(2, BTreeMap::from([(dpid, delta(30))]));
+    let status = second.wait(dpid, "the second goes on", |status| status.programmed == 2);
+    assert!(status.failures.is_empty(), "{status:?}");
+    assert_eq!((count(&switch), status.drift.mended), (10 + flows, 0));
 }

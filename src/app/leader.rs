@@ -45,6 +45,7 @@ pub struct Campaign {
 pub struct Lease {
     client: Client,
     id: i64,
+    generation: u64,
     lost: watch::Receiver<Option<String>>,
     keeper: JoinHandle<()>,
 }
@@ -104,13 +105,19 @@ impl Campaign {
             });
             return Ok(Err(who.unwrap_or_else(|| "somebody else".into())));
         }
+        let generation = done.header().map_or(0, |header| header.revision().unsigned_abs());
         let (said, lost) = watch::channel(None);
         let keeper = tokio::spawn(keep(client.clone(), id, key, granted, said));
-        Ok(Ok(Lease { client, id, lost, keeper }))
+        Ok(Ok(Lease { client, id, generation, lost, keeper }))
     }
 }
 
 impl Lease {
+    /// Etcd's revision of the key: who becomes the active one later has a higher one.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// Says why, when the lease is lost or may be.
     pub fn lost(&self) -> impl Future<Output = String> + Send + use<> {
         let mut lost = self.lost.clone();
@@ -184,8 +191,10 @@ mod tests {
         let first = lead(&etcd, "first").await.unwrap();
         let waiting = lead(&etcd, "second").await.err().unwrap();
         assert!(waiting.starts_with("first on "), "{waiting}");
+        let generation = first.generation();
         first.resign().await;
         let second = lead(&etcd, "second").await.unwrap();
+        assert!(second.generation() > generation && generation > 0);
         // It lasts longer than a lease that is not renewed.
         assert!(timeout(Duration::from_secs(18), second.lost()).await.is_err());
         assert!(lead(&etcd, "third").await.is_err());

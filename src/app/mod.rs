@@ -6,6 +6,8 @@ mod files;
 pub mod kube;
 mod leader;
 mod punts;
+#[cfg(test)]
+mod races;
 mod settings;
 mod sightings;
 mod standby;
@@ -44,7 +46,7 @@ use crate::northbound::rpcs;
 use crate::observe::drops::{self, DropLog};
 use crate::observe::policies;
 use crate::observe::statistics::Statistics;
-use crate::programmer::{Programmers, forgotten, is_known, object_edits};
+use crate::programmer::{Mandate, Programmers, forgotten, is_known, object_edits};
 use crate::ra;
 use crate::refusal;
 use crate::renderers::Engine;
@@ -114,11 +116,19 @@ pub struct Controller {
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// Starts everything, the ground first: recovered data, then switches, then clients.
+/// Starts the only controller of a store.
+///
+/// # Errors
+/// As [`start_by`].
+pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
+    start_by(settings, Mandate::Alone).await
+}
+
+/// Starts everything, the ground first: recovered data, then switches, then clients. Switches are programmed by this mandate.
 ///
 /// # Errors
 /// Names what is in the way.
-pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
+pub async fn start_by(settings: &Settings, mandate: Mandate) -> Result<Controller, StartError> {
     let schema = schema::load()?;
     let restconf_listener = listen("RESTCONF", &settings.restconf).await?;
     let plain_listener = match &settings.restconf_plain {
@@ -161,7 +171,7 @@ pub async fn start(settings: &Settings) -> Result<Controller, StartError> {
     let datastore = started.handle.with_candidates(settings.limits.of_candidates());
     info!(revision = datastore.snapshot().revision.0, records = started.records, "datastore recovered");
     let sightings = Sightings::new(schema);
-    programmers.open_gate(sightings.of_openflow(&datastore.snapshot()));
+    programmers.open_gate(mandate, sightings.of_openflow(&datastore.snapshot()));
     let shown = sightings.of_ovsdb(&datastore.snapshot(), &ovsdb::Names::new(schema), SystemTime::now());
     if !shown.is_empty()
         && let Err(error) = datastore.commit(Transaction::passing("ovsdb", shown)).await

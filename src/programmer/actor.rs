@@ -10,6 +10,7 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use super::audit::Pace;
 use super::forget;
+use super::mandate::Mandate;
 use super::report::Status;
 use super::task::Task;
 use super::timings::Timings;
@@ -38,8 +39,8 @@ pub struct Programmers {
 pub(super) struct Inner {
     pub told: Mutex<Told>,
     pub slots: Mutex<HashMap<Dpid, Arc<Slot>>>,
-    /// Opens when the desired state is complete: nothing is compared before.
-    pub gate: watch::Sender<bool>,
+    /// Opens when the desired state is complete and this controller is the one to program switches: nothing is compared before.
+    pub gate: watch::Sender<Option<Mandate>>,
     /// Told whenever a status changed.
     pub reports: mpsc::Sender<Dpid>,
     pub timings: Timings,
@@ -81,7 +82,7 @@ impl Programmers {
             inner: Arc::new(Inner {
                 told: Mutex::default(),
                 slots: Mutex::default(),
-                gate: watch::channel(false).0,
+                gate: watch::channel(None).0,
                 reports,
                 timings: Timings::default(),
                 pace: Pace::new(audits),
@@ -121,8 +122,8 @@ impl Programmers {
 
     /// The desired state is complete; from now on switches are made to match it. Those that are known and not there yet are
     /// shown so, with what an earlier life of the controller wrote down of their sessions.
-    pub fn open_gate(&self, mut seen: BTreeMap<Dpid, Seen>) {
-        self.inner.gate.send_replace(true);
+    pub fn open_gate(&self, mandate: Mandate, mut seen: BTreeMap<Dpid, Seen>) {
+        self.inner.gate.send_replace(Some(mandate));
         let now = SystemTime::now();
         let slots: Vec<_> = locked(&self.inner.slots).values().cloned().collect();
         for slot in slots {
@@ -242,7 +243,7 @@ mod tests {
         let mut delta = Delta::default();
         delta.put_flow(Arc::new(Flow::table(ELAN_DMAC).priority(20).matching([]).owned_by(&owner)));
         programmers.apply(1, [(Dpid(7), delta), (Dpid(8), Delta::default())].into());
-        programmers.open_gate(BTreeMap::new());
+        programmers.open_gate(Mandate::Alone, BTreeMap::new());
         assert_eq!(reported.recv().await, Some(Dpid(7)));
         assert!(reported.try_recv().is_err(), "of the other nothing is known");
         let status = programmers.status(Dpid(7));
@@ -251,7 +252,7 @@ mod tests {
         // In the next life more is known.
         let lost = (SystemTime::UNIX_EPOCH, "no answer to an echo request".to_owned());
         let seen = Seen { last: Some(SystemTime::UNIX_EPOCH), lost: Some(lost.clone()) };
-        programmers.open_gate([(Dpid(7), seen)].into());
+        programmers.open_gate(Mandate::Alone, [(Dpid(7), seen)].into());
         let status = programmers.status(Dpid(7));
         assert_eq!((status.last_seen, status.lost), (Some(SystemTime::UNIX_EPOCH), Some(lost)));
     }

@@ -10,6 +10,7 @@ use tracing::{debug, warn};
 
 use super::actor::locked;
 use super::diff::{Actual, Item};
+use super::mandate::{displaced, is_slave};
 use super::report::Failure;
 use super::send;
 use super::task::{End, Task};
@@ -120,6 +121,9 @@ impl Task {
                     break true;
                 }
                 (xid, Message::Error(error)) if (first..=commit).contains(&xid) => {
+                    if is_slave(&error) {
+                        return Err(displaced());
+                    }
                     refused.insert(xid, error_name(error.kind, error.code));
                     if xid == commit {
                         break false;
@@ -176,6 +180,9 @@ impl Task {
             match self.reply("a barrier").await? {
                 (xid, Message::BarrierReply) if xid == barrier => break,
                 (xid, Message::Error(error)) if (first..barrier).contains(&xid) => {
+                    if is_slave(&error) {
+                        return Err(displaced());
+                    }
                     refused.insert((xid - first) as usize, error_name(error.kind, error.code));
                 }
                 _ => {}

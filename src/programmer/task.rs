@@ -13,6 +13,7 @@ use tracing::{info, warn};
 use super::actor::{Desired, Inner, Slot, locked};
 use super::diff::{Actual, Item, ItemId, plan, plan_delta};
 use super::forget;
+use super::mandate::{Mandate, displaced, is_slave};
 use super::policed;
 use super::report::{Failure, Status};
 use super::warm;
@@ -32,6 +33,9 @@ pub(super) enum End {
     Closed(String),
     #[error("the switch did not answer {0}")]
     Silent(&'static str),
+    /// Another controller programs the switch.
+    #[error("{0}")]
+    Displaced(String),
     #[error(transparent)]
     Session(#[from] SessionClosed),
 }
@@ -95,7 +99,12 @@ impl Task {
         });
         let end = match self.serve().await {
             Ok(()) => "stopped".to_owned(),
-            Err(end) => end.to_string(),
+            Err(end) => {
+                if let End::Displaced(reason) = &end {
+                    warn!(switch = %dpid, reason, "this controller does not program the switch any more");
+                }
+                end.to_string()
+            }
         };
         info!(switch = %dpid, reason = end, "switch lost");
         // A newer session may have taken the slot over already; both locks, so that it cannot do so in between.
@@ -123,9 +132,11 @@ impl Task {
 
     async fn serve(&mut self) -> Result<(), End> {
         let mut gate = self.inner.gate.subscribe();
-        if gate.wait_for(|open| *open).await.is_err() {
-            return Ok(());
-        }
+        let mandate = match gate.wait_for(Option::is_some).await {
+            Ok(open) => open.unwrap_or(Mandate::Alone),
+            Err(_) => return Ok(()),
+        };
+        self.claim(mandate).await?;
         let actual = self.read_back().await?;
         self.groups = actual.groups.keys().copied().collect();
         self.meters = actual.meters.keys().copied().collect();
@@ -267,6 +278,9 @@ impl Task {
         match incoming {
             None => Err(End::Closed("the session ended".into())),
             Some(Incoming::Closed { reason }) => Err(End::Closed(reason)),
+            Some(Incoming::Message { message: Message::Error(error), .. }) if is_slave(&error) => {
+                Err(displaced())
+            }
             Some(Incoming::Message { message: Message::Error(error), .. }) => {
                 warn!(switch = %self.slot.dpid, error = error_name(error.kind, error.code), "the switch complains");
                 Ok(())

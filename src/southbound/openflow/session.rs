@@ -209,7 +209,12 @@ async fn listen(
     let mut heard = Instant::now();
     let mut dropped: u64 = 0;
     loop {
-        let frame = match tokio::time::timeout(settings.probe, reader.frame()).await {
+        let frame = tokio::select! {
+            biased;
+            () = replies.closed() => return Ok("its programmer has ended".into()),
+            frame = tokio::time::timeout(settings.probe, reader.frame()) => frame,
+        };
+        let frame = match frame {
             Ok(frame) => frame?,
             Err(_) if heard.elapsed() >= settings.dead => {
                 return Err(SessionError::Slow("answer to an echo request"));
@@ -251,7 +256,7 @@ async fn listen(
             message => {
                 let Some(message) = questions.take(header.xid, message) else { continue };
                 if replies.send(Incoming::Message { xid: header.xid, message }).await.is_err() {
-                    return Ok("a newer session took its place".into());
+                    return Ok("its programmer has ended".into());
                 }
             }
         }
