@@ -11,8 +11,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::candidate::{self, Candidates};
 use super::checkpoint::{self, Checkpointer};
-use super::journal::{Journal, JournalError, Record};
-use super::recovery::{SKIP, kind_of};
+use super::follow::Follower;
+use super::journal::{Journal, JournalError, Record, Replica};
+use super::readers::Readers;
+use super::recovery::{SKIP, kind_of, replayed};
 use super::scribe::Scribe;
 use super::times::Times;
 use super::timings::Timings;
@@ -29,7 +31,7 @@ const INBOX: usize = 1024;
 /// Transactions that share one fdatasync at most.
 const GROUP: usize = 512;
 
-enum Message {
+pub(super) enum Message {
     Commit {
         transaction: Transaction,
         reply: oneshot::Sender<Result<Committed, DatastoreError>>,
@@ -46,6 +48,15 @@ enum Message {
         error: DatastoreError,
         edits: Vec<Edit>,
         reply: oneshot::Sender<DatastoreError>,
+    },
+    /// Carry out what another controller has journalled, if one is followed. The reply is that of all that was durable when it was sent.
+    CatchUp {
+        reply: oneshot::Sender<Result<Revision, JournalError>>,
+    },
+    /// Go on in the place of the one that was followed.
+    Lead {
+        journal: Box<dyn Journal>,
+        reply: oneshot::Sender<Result<(), RecoveryError>>,
     },
     Stop {
         reply: oneshot::Sender<()>,
@@ -105,69 +116,121 @@ pub fn start(
 pub fn start_with(
     schema: &'static Schema,
     mut journal: Box<dyn Journal>,
-    mut engine: Box<dyn Engine>,
+    engine: Box<dyn Engine>,
     limits: Limits,
 ) -> Result<Started, RecoveryError> {
     let recovered = recover(schema, journal.as_mut(), limits.revisions)?;
+    let Begun { core, readers, revision, records, repairs, last } = begin(recovered, engine, limits);
+    let timings = Timings::default();
+    let (inbox, messages) = mpsc::channel(INBOX);
+    let handle = handle(inbox, &core, &readers, revision, timings.clone());
+    let mut writer = Writer::new(core, readers, journal, timings, records, last)?;
+    if wants_checkpoint(records) {
+        writer.checkpoint();
+    }
+    spawn(move || writer.run(messages))?;
+    Ok(Started { handle, records, repairs })
+}
+
+/// Starts a datastore that follows what another controller journals, until [`Handle::lead`] has it go on itself.
+///
+/// # Errors
+/// As [`start`].
+pub fn follow(
+    schema: &'static Schema,
+    mut source: Box<dyn Replica>,
+    engine: Box<dyn Engine>,
+    limits: Limits,
+) -> Result<Started, RecoveryError> {
+    let recovered = replayed(schema, source.load()?, limits.revisions, Ok)?;
+    let Begun { core, readers, revision, records, repairs, last } = begin(recovered, engine, limits);
+    let timings = Timings::default();
+    let (inbox, messages) = mpsc::channel(INBOX);
+    let handle = handle(inbox.clone(), &core, &readers, revision, timings.clone());
+    let mut wait = source.changes();
+    let follower = Follower { core, readers, timings, source, records, last };
+    spawn(move || follower.run(messages))?;
+    let look = move || loop {
+        wait();
+        let (reply, done) = oneshot::channel();
+        if inbox.blocking_send(Message::CatchUp { reply }).is_err() {
+            return;
+        }
+        match done.blocking_recv() {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "what the active controller writes cannot be followed"),
+            Err(_) => return,
+        }
+    };
+    let thread = std::thread::Builder::new().name("follow".into()).spawn(look);
+    thread.map_err(no_thread)?;
+    Ok(Started { handle, records, repairs })
+}
+
+/// A state that was recovered and is shown.
+struct Begun {
+    core: Core,
+    readers: Readers,
+    revision: watch::Receiver<Revision>,
+    records: usize,
+    repairs: Vec<String>,
+    last: u64,
+}
+
+fn begin(recovered: Recovered, mut engine: Box<dyn Engine>, limits: Limits) -> Begun {
     let Recovered { snapshot, ids, resting, past, last, records, repairs } = recovered;
     let now = SystemTime::now();
     engine.rest(&resting);
     let mut core = Core::new(snapshot, &ids, engine, now);
     let history = Arc::new(History::new(limits));
-    let present = Entry {
+    let present = base(&core, past.last().map_or(Revision(last), |entry| entry.revision), now);
+    drop(history.add(past.into_iter().chain([present]), now));
+    core.published();
+    let (readers, revision) = Readers::new(&core, history, now);
+    Begun { core, readers, revision, records, repairs, last }
+}
+
+/// The present state, as one that no transaction of this process led to.
+pub(super) fn base(core: &Core, previous: Revision, now: SystemTime) -> Entry {
+    Entry {
         revision: core.snapshot.revision,
-        previous: past.last().map_or(Revision(last), |entry| entry.revision),
+        previous,
         time: now,
         author: "coeus".into(),
         kind: Kind::Base,
         is_earlier: false,
         state: core.state.clone(),
         bytes: 0,
-    };
-    drop(history.add(past.into_iter().chain([present]), now));
-    core.published();
-    let published = Arc::new(ArcSwap::from_pointee(core.snapshot.clone()));
-    let (shown, revision) = watch::channel(core.snapshot.revision);
-    let (inbox, messages) = mpsc::channel(INBOX);
-    let times = Arc::new(Mutex::new(Times::new(core.snapshot.revision, SystemTime::now())));
-    let access = core.access.clone();
-    let no_thread =
-        |error: std::io::Error| JournalError::Io { path: "thread".into(), reason: error.to_string() };
-    let checkpoints = checkpoint::start(journal.checkpoints()).map_err(no_thread)?;
-    let timings = Timings::default();
-    let mut writer = Writer {
-        core,
-        scribe: Scribe::start(journal, timings.clone()).map_err(no_thread)?,
-        checkpoints,
-        published: published.clone(),
-        shown,
-        times: times.clone(),
-        timings: timings.clone(),
-        history: history.clone(),
-        records,
-        replayed: 0,
-        last,
-    };
-    if wants_checkpoint(records) {
-        writer.checkpoint();
     }
-    std::thread::Builder::new()
-        .name("datastore".into())
-        .spawn(move || writer.run(messages))
-        .map_err(no_thread)?;
-    let handle = Handle {
+}
+
+fn handle(
+    inbox: mpsc::Sender<Message>,
+    core: &Core,
+    readers: &Readers,
+    revision: watch::Receiver<Revision>,
+    timings: Timings,
+) -> Handle {
+    Handle {
         inbox,
-        published,
+        published: readers.published.clone(),
         revision,
-        times,
+        times: readers.times.clone(),
         timings,
-        history,
-        access,
+        history: readers.history.clone(),
+        access: core.access.clone(),
         candidates: Arc::default(),
         on_candidate: false,
         acting: None,
-    };
-    Ok(Started { handle, records, repairs })
+    }
+}
+
+fn no_thread(error: std::io::Error) -> JournalError {
+    JournalError::Io { path: "thread".into(), reason: error.to_string() }
+}
+
+fn spawn(run: impl FnOnce() + Send + 'static) -> Result<(), JournalError> {
+    std::thread::Builder::new().name("datastore".into()).spawn(run).map_err(no_thread).map(drop)
 }
 
 impl Handle {
@@ -192,6 +255,29 @@ impl Handle {
         let (reply, answer) = oneshot::channel();
         self.inbox.send(Message::Commit { transaction, reply }).await.map_err(|_| DatastoreError::Stopped)?;
         answer.await.map_err(|_| DatastoreError::Stopped)?
+    }
+
+    /// Waits until all is shown that was durable when this was called; where another controller is followed, that one's writes. Returns
+    /// how far it goes.
+    ///
+    /// # Errors
+    /// When that cannot be known now.
+    pub async fn catch_up(&self) -> Result<Revision, JournalError> {
+        let stopped = || JournalError::Io { path: "datastore".into(), reason: "it has stopped".into() };
+        let (reply, answer) = oneshot::channel();
+        self.inbox.send(Message::CatchUp { reply }).await.map_err(|_| stopped())?;
+        answer.await.map_err(|_| stopped())?
+    }
+
+    /// Goes on in the place of the controller that was followed, with a journal that is this one's now.
+    ///
+    /// # Errors
+    /// When what was written last cannot be read, or nothing can be written.
+    pub async fn lead(&self, journal: Box<dyn Journal>) -> Result<(), RecoveryError> {
+        let stopped = || JournalError::Io { path: "datastore".into(), reason: "it has stopped".into() };
+        let (reply, answer) = oneshot::channel();
+        self.inbox.send(Message::Lead { journal, reply }).await.map_err(|_| stopped())?;
+        answer.await.map_err(|_| stopped())?
     }
 
     /// The same datastore with the rights of a user: reads leave out what may not be read, writes are refused where they are
@@ -402,15 +488,12 @@ impl Handle {
     }
 }
 
-struct Writer {
+pub(super) struct Writer {
     core: Core,
     scribe: Scribe,
     checkpoints: Checkpointer,
-    published: Arc<ArcSwap<Snapshot>>,
-    shown: watch::Sender<Revision>,
-    times: Arc<Mutex<Times>>,
+    readers: Readers,
     timings: Timings,
-    history: Arc<History>,
     /// Records behind the newest checkpoint.
     records: usize,
     /// Those of them that the checkpoint left for the sake of the past.
@@ -422,7 +505,33 @@ struct Writer {
 type Waiting = (oneshot::Sender<Result<Committed, DatastoreError>>, Result<Committed, DatastoreError>);
 
 impl Writer {
-    fn run(mut self, mut inbox: mpsc::Receiver<Message>) {
+    /// `records`: those behind the newest checkpoint; `last`: the newest revision that the journal knows.
+    pub fn new(
+        core: Core,
+        readers: Readers,
+        journal: Box<dyn Journal>,
+        timings: Timings,
+        records: usize,
+        last: u64,
+    ) -> Result<Writer, JournalError> {
+        let checkpoints = checkpoint::start(journal.checkpoints()).map_err(no_thread)?;
+        let scribe = Scribe::start(journal, timings.clone()).map_err(no_thread)?;
+        Ok(Writer { core, scribe, checkpoints, readers, timings, records, replayed: 0, last })
+    }
+
+    /// Makes the present revision durable, so that nobody takes it for one that is not there yet.
+    pub fn mark(&mut self, now: SystemTime) -> Result<(), JournalError> {
+        let revision = self.core.snapshot.revision.0;
+        if revision > self.last {
+            let milestone = self.milestone(seconds(now));
+            self.scribe.begin(vec![milestone]);
+            self.scribe.finish()?;
+            (self.records, self.last) = (self.records + 1, revision);
+        }
+        Ok(())
+    }
+
+    pub fn run(mut self, mut inbox: mpsc::Receiver<Message>) {
         while let Some(first) = inbox.blocking_recv() {
             let mut group = vec![first];
             while group.len() < GROUP
@@ -434,7 +543,7 @@ impl Writer {
                 inbox.close();
                 let last = self.checkpoints.wait().unwrap_or_default();
                 self.checkpointed(last);
-                if self.records > self.history.records_after(Revision(0)) {
+                if self.records > self.readers.history.records_after(Revision(0)) {
                     self.checkpoint();
                     let last = self.checkpoints.wait().unwrap_or_default();
                     self.checkpointed(last);
@@ -449,7 +558,7 @@ impl Writer {
     fn group(&mut self, messages: Vec<Message>) -> Option<oneshot::Sender<()>> {
         let started = Instant::now();
         let now = SystemTime::now();
-        let time = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let time = seconds(now);
         let mark = self.core.mark();
         let mut waiting: Vec<Waiting> = Vec::with_capacity(messages.len());
         // Who is alone waits for nobody: the record goes to the disk while the transaction is rendered.
@@ -462,6 +571,12 @@ impl Writer {
             self.settle(&mut entries, now);
             match message {
                 Message::Stop { reply } => stop = Some(reply),
+                Message::CatchUp { reply } => {
+                    let _ = reply.send(Ok(*self.readers.shown.borrow()));
+                }
+                Message::Lead { reply, .. } => {
+                    let _ = reply.send(Ok(()));
+                }
                 Message::Ask { question } => self.core.ask(question),
                 Message::Origin { error, edits, reply } => {
                     let _ = reply.send(self.core.with_origin(error, &edits));
@@ -532,8 +647,8 @@ impl Writer {
             // Whole, and without the way that leads to it.
             last.state = self.core.state.clone();
         }
-        let gone = self.history.add(entries, now);
-        self.show(now);
+        let gone = self.readers.history.add(entries, now);
+        self.readers.show(&mut self.core, now);
         let took = started.elapsed();
         for (reply, outcome) in waiting {
             self.timings.committed(outcome.is_ok(), took);
@@ -577,19 +692,9 @@ impl Writer {
         (revision, record(Revision(revision), "coeus", time, &[], &[]).to_bytes(self.core.snapshot.schema))
     }
 
-    fn show(&mut self, now: SystemTime) {
-        let revision = self.core.snapshot.revision;
-        if *self.shown.borrow() == revision {
-            return;
-        }
-        self.times.lock().unwrap_or_else(PoisonError::into_inner).add(revision, now);
-        self.published.store(self.core.keep().clone());
-        self.shown.send_replace(revision);
-    }
-
     /// Has a checkpoint put in place of old records. Those of the kept revisions stay behind it, so that a start finds them.
     fn checkpoint(&mut self) {
-        if let Some(base) = self.history.checkpoint_base().filter(|_| !self.checkpoints.is_busy()) {
+        if let Some(base) = self.readers.history.checkpoint_base().filter(|_| !self.checkpoints.is_busy()) {
             self.checkpoints.order(base);
         }
     }
@@ -598,7 +703,7 @@ impl Writer {
     fn checkpointed(&mut self, outcome: Option<(Revision, Result<(), JournalError>)>) {
         match outcome {
             Some((base, Ok(()))) => {
-                self.replayed = self.history.records_after(base);
+                self.replayed = self.readers.history.records_after(base);
                 self.records = self.replayed;
             }
             Some((_, Err(error))) => {
@@ -607,6 +712,10 @@ impl Writer {
             None => {}
         }
     }
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// What of a group the journal has, or will have.

@@ -113,6 +113,12 @@ pub trait Engine: Send {
     /// Takes the commit in. What it takes and gives back of ids is certain then, and nothing can refuse it any more.
     fn take(&mut self, commit: &Commit<'_>) -> Vec<IdChange>;
 
+    /// The same of a commit that another controller has carried out: what it took of ids is given. Returns what it takes and gives back
+    /// here, which is the same if both are alike.
+    fn follow(&mut self, commit: &Commit<'_>, _: &[IdChange]) -> Vec<IdChange> {
+        self.take(commit)
+    }
+
     /// Renders what the commit that was taken in last touches. Flows are held back until [`Engine::published`].
     fn render(&mut self, commit: &Commit<'_>) -> Vec<DerivedEdit>;
 

@@ -27,7 +27,7 @@ pub struct Core {
     pub(super) snapshot: Snapshot,
     /// The same state, as the past keeps it: what to return to when a commit fails half way.
     pub(super) state: Arc<State>,
-    engine: Box<dyn Engine>,
+    pub(super) engine: Box<dyn Engine>,
     /// What the last commit derived, where it does not stand in the trees yet.
     pub(super) unsettled: Option<Arc<[DerivedEdit]>>,
     /// Allocations in force, by pool and key.
@@ -147,7 +147,7 @@ impl Core {
         self.engine.published(self.snapshot.revision);
     }
 
-    fn restore(&mut self, now: SystemTime) {
+    pub(super) fn restore(&mut self, now: SystemTime) {
         self.take_back();
         for store in [Store::Config, Store::Operational] {
             self.snapshot.layers_mut(store).derived = Fields::default();
@@ -181,7 +181,7 @@ impl Core {
         self.settle(now);
         let outcome = if !transaction.durable {
             self.apply_passing(transaction)
-        } else if let Some(place) = self.in_place(transaction) {
+        } else if let Some(place) = self.in_place(&transaction.edits) {
             self.apply_in_place(transaction, place, now, decided)
         } else {
             self.apply_to_copy(transaction, now, decided)

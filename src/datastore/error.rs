@@ -37,6 +37,8 @@ pub enum DatastoreError {
     NotDurable { reason: String },
     #[error("rendering failed ({reason}); the change was taken back, please report this")]
     Rendering { reason: String },
+    #[error("another controller is the active one; writes go there")]
+    NotActive,
     #[error("the datastore has stopped")]
     Stopped,
 }

@@ -120,6 +120,22 @@ impl IdPools {
         Ok(id)
     }
 
+    /// Has a key have this number, unless it has one. Returns the one it has.
+    pub fn give(&mut self, pool: &str, key: &str, id: u32) -> u32 {
+        let Some((name, _)) = self.pools.get_key_value(pool) else { return id };
+        let name = name.clone();
+        let Some(pool) = self.pools.get_mut(&name) else { return id };
+        if let Some(held) = pool.held.get(key) {
+            return *held;
+        }
+        pool.resting.retain(|(_, resting)| *resting != id);
+        pool.take(id);
+        let key = Text::from(key);
+        pool.held.insert(key.clone(), id);
+        self.changes.push(IdChange { pool: name, key, id: Some(id) });
+        id
+    }
+
     pub fn get(&self, pool: &str, key: &str) -> Option<u32> {
         self.pools.get(pool)?.held.get(key).copied()
     }

@@ -15,10 +15,10 @@ use crate::schema::{DataPath, Entries, Fields, Node, NodeRef, diff_entry, tree};
 type Carried = (Vec<IdChange>, Option<Done>);
 
 impl Core {
-    /// The only edit of a transaction and the list entry at or above it, if it can be carried out in place: the list is there, so
+    /// The only edit and the list entry at or above it, if it can be carried out in place: the list is there, so
     /// nothing but this entry will differ.
-    pub(super) fn in_place<'t>(&self, transaction: &'t Transaction) -> Option<(&'t Edit, DataPath)> {
-        let [edit] = transaction.edits.as_slice() else { return None };
+    pub(super) fn in_place<'t>(&self, edits: &'t [Edit]) -> Option<(&'t Edit, DataPath)> {
+        let [edit] = edits else { return None };
         if edit.operation == Operation::Move || edit.position.is_some() {
             return None;
         }
@@ -119,7 +119,7 @@ impl Core {
     }
 }
 
-fn entry_at(snapshot: &Snapshot, edit: &Edit, entry: &DataPath) -> Option<Fields> {
+pub(super) fn entry_at(snapshot: &Snapshot, edit: &Edit, entry: &DataPath) -> Option<Fields> {
     match tree::get_ref(&snapshot.layers(edit.store).input, entry) {
         Some(NodeRef::Fields(fields)) => Some(fields.clone()),
         _ => None,

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::core::take_ids;
 use super::history::{Entry, Ids, Kind, id_changes};
-use super::journal::{Journal, JournalError, Record, RecordError};
+use super::journal::{Journal, JournalError, Loaded, Record, RecordError};
 use super::past::State;
 use super::{Edit, IdChange, Operation, Resting, Revision, Snapshot, Store};
 use crate::schema::{DataPath, Entries, Node, Parents, Schema, Text, json, reposition, stamp_since, tree};
@@ -51,11 +51,36 @@ pub fn recover(
     journal: &mut dyn Journal,
     keep: usize,
 ) -> Result<Recovered, RecoveryError> {
-    let loaded = journal.load()?;
+    replayed(schema, journal.load()?, keep, fresh)
+}
+
+/// The first revision that nobody can have used, whatever was not journalled.
+///
+/// # Errors
+/// When there is none behind the last one.
+pub(super) fn fresh(last: u64) -> Result<u64, RecordError> {
+    if last == 0 {
+        return Ok(0);
+    }
+    let first = (last / SKIP + 1).checked_mul(SKIP);
+    first.ok_or_else(|| RecordError { revision: last, reason: "no revision can come after it".into() })
+}
+
+/// Replays what was loaded; with the states after its last `keep` records. `start`: the revision of the state, by the last one that was
+/// journalled.
+///
+/// # Errors
+/// When it holds data that the models do not know.
+pub(super) fn replayed(
+    schema: &'static Schema,
+    loaded: Loaded,
+    keep: usize,
+    start: impl Fn(u64) -> Result<u64, RecordError>,
+) -> Result<Recovered, RecoveryError> {
     let checkpoint = loaded.checkpoint.as_ref();
     let last = loaded.records.last().map(|(revision, _)| *revision);
     let last = last.or(checkpoint.map(|(revision, _)| *revision)).unwrap_or(0);
-    let mut replay = Replay::new(schema, if last > 0 { behind(last)? } else { 0 });
+    let mut replay = Replay::new(schema, start(last)?);
     let mut past = Vec::new();
     if let Some((revision, parts)) = checkpoint {
         let mut time = 0;
@@ -97,12 +122,6 @@ pub(super) fn kind_of(edits: &[Edit]) -> Kind {
         edits if edits.iter().any(|edit| edit.store == Store::Config) => Kind::Client,
         _ => Kind::Fact,
     }
-}
-
-/// The first revision of this life: behind all that may have been used without being journalled.
-fn behind(last: u64) -> Result<u64, RecordError> {
-    let first = (last / SKIP + 1).checked_mul(SKIP);
-    first.ok_or_else(|| RecordError { revision: last, reason: "no revision can come after it".into() })
 }
 
 /// The state so far. Stamps of an earlier life mean nothing: everything is as of the start.

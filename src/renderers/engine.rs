@@ -186,6 +186,15 @@ impl datastore::Engine for Engine {
         ids
     }
 
+    fn follow(&mut self, commit: &Commit<'_>, ids: &[IdChange]) -> Vec<IdChange> {
+        let mut given = Given { pools: &mut self.pools, ids, now: commit.now };
+        let rows = self.reader.changed(commit.changes, commit.after);
+        let keys = self.workshop.take(rows, &mut given);
+        let ids = self.pools.take_changes();
+        self.taken = (keys, ids.clone());
+        ids
+    }
+
     fn render(&mut self, commit: &Commit<'_>) -> Vec<DerivedEdit> {
         let (keys, ids) = std::mem::take(&mut self.taken);
         let mut changes = self.workshop.render(keys, commit.revision.0).finish();
@@ -242,6 +251,29 @@ impl Allocator for Held<'_> {
     }
 
     fn release(&mut self, _: Pool, _: &str) {}
+}
+
+/// The pools, whose numbers somebody else has given out.
+struct Given<'a> {
+    pools: &'a mut IdPools,
+    ids: &'a [IdChange],
+    now: SystemTime,
+}
+
+impl Allocator for Given<'_> {
+    fn allocate(&mut self, pool: Pool, key: &str) -> Option<u32> {
+        let name = pool.range().name;
+        let is_it = |change: &&IdChange| change.pool == name && change.key == key;
+        let given = self.ids.iter().rev().find(is_it).and_then(|change| change.id);
+        match given {
+            Some(id) => Some(self.pools.give(name, key, id)),
+            None => self.pools.allocate(name, key, self.now).ok(),
+        }
+    }
+
+    fn release(&mut self, pool: Pool, key: &str) {
+        self.pools.release(pool.range().name, key, self.now);
+    }
 }
 
 /// The pools at one moment, as the model asks them.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Checkpoints, Journal, JournalError, Loaded};
+use super::{Checkpoints, Journal, JournalError, Loaded, News, Records, Replica};
 
 /// When to fail, shared with the test.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +52,43 @@ impl Journal for MemoryJournal {
     }
 }
 
+/// What follows a [`MemoryJournal`].
+#[derive(Debug, Clone)]
+pub struct MemoryReplica {
+    journal: MemoryJournal,
+    reached: u64,
+}
+
+impl MemoryReplica {
+    pub fn of(journal: &MemoryJournal) -> MemoryReplica {
+        MemoryReplica { journal: journal.clone(), reached: 0 }
+    }
+}
+
+impl Replica for MemoryReplica {
+    fn load(&mut self) -> Result<Loaded, JournalError> {
+        let loaded = self.journal.load()?;
+        self.reached = loaded.newest();
+        Ok(loaded)
+    }
+
+    fn news(&mut self) -> Result<News, JournalError> {
+        self.journal.refused()?;
+        let Loaded { checkpoint, records, .. } = self.journal.load()?;
+        let checkpoint = checkpoint.map_or(0, |(revision, _)| revision);
+        if checkpoint > self.reached {
+            return Ok(News::Gone);
+        }
+        let records: Records = records.into_iter().filter(|(revision, _)| *revision > self.reached).collect();
+        self.reached = records.last().map_or(self.reached, |(revision, _)| *revision);
+        Ok(News::Records { records, newest: self.reached, checkpoint })
+    }
+
+    fn changes(&self) -> Box<dyn FnMut() + Send> {
+        Box::new(|| std::thread::sleep(std::time::Duration::from_millis(20)))
+    }
+}
+
 impl Checkpoints for MemoryJournal {
     fn write(&mut self, revision: u64, parts: &[Vec<u8>]) -> Result<(), JournalError> {
         self.refused()?;
@@ -70,5 +107,10 @@ mod tests {
     fn memory_conforms() {
         let journal = MemoryJournal::default();
         super::super::conformance(|| Box::new(journal.clone()));
+        let journal = MemoryJournal::default();
+        super::super::replica_conformance(
+            || Box::new(journal.clone()),
+            || Box::new(MemoryReplica::of(&journal)),
+        );
     }
 }

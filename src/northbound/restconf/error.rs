@@ -174,7 +174,7 @@ impl From<DatastoreError> for Problems {
             DatastoreError::NotDurable { .. } | DatastoreError::Rendering { .. } => {
                 Problem::new("operation-failed", message).with_status(StatusCode::INTERNAL_SERVER_ERROR)
             }
-            DatastoreError::Stopped => {
+            DatastoreError::Stopped | DatastoreError::NotActive => {
                 Problem::new("operation-failed", message).with_status(StatusCode::SERVICE_UNAVAILABLE)
             }
         }

@@ -6,6 +6,7 @@ mod derived;
 mod differential;
 mod extra_routes;
 mod floating;
+mod follow;
 mod host_ports;
 mod laws;
 mod mini;

@@ -3,7 +3,7 @@
 //! The client is of tokio: it has a runtime of one thread here, and whoever asks waits outside of it. So a journal can be used in any
 //! thread, also in one of the program's own runtime.
 
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use etcd_client::{
@@ -108,6 +108,33 @@ impl Link {
         let mut client = self.client.kv_client().max_decoding_message_size(LARGEST);
         let key = key.to_owned();
         self.run(async move { client.get(key, options).await })
+    }
+
+    /// Tells whenever a key has changed, or may have. Something can be missed while etcd is away.
+    pub fn watch(&self, key: String) -> Receiver<()> {
+        let (told, changed) = sync_channel(1);
+        let client = self.client.clone();
+        let watch = async move {
+            loop {
+                let mut watching = client.watch_client();
+                if let Ok(mut events) = watching.watch(key.as_str(), None).await {
+                    while let Ok(Some(_)) = events.message().await {
+                        // One that waits to be heard stands for all.
+                        if matches!(told.try_send(()), Err(TrySendError::Disconnected(()))) {
+                            return;
+                        }
+                    }
+                }
+                tokio::time::sleep(PAUSE).await;
+                if matches!(told.try_send(()), Err(TrySendError::Disconnected(()))) {
+                    return;
+                }
+            }
+        };
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(watch);
+        }
+        changed
     }
 
     /// Asks until there is an answer, for what may be asked twice.

@@ -16,8 +16,18 @@ const TRIES: usize = 5;
 type Read<T> = Result<Option<T>, JournalError>;
 
 pub(super) fn load(store: &Store, head: Written) -> Result<Loaded, JournalError> {
+    again(store, || load_once(store, Some(head)))
+}
+
+/// The same of a store that somebody else may be writing to.
+pub(super) fn load_any(store: &Store) -> Result<Loaded, JournalError> {
+    again(store, || load_once(store, None))
+}
+
+/// Begins again when etcd forgets the moment that is read.
+fn again(store: &Store, load_once: impl Fn() -> Read<Loaded>) -> Result<Loaded, JournalError> {
     for _ in 0..TRIES {
-        if let Some(loaded) = load_once(store, head)? {
+        if let Some(loaded) = load_once()? {
             return Ok(loaded);
         }
     }
@@ -25,7 +35,8 @@ pub(super) fn load(store: &Store, head: Written) -> Result<Loaded, JournalError>
     Err(store.link.failed(&store.keys.log(0), Fault::Refused(reason)))
 }
 
-fn load_once(store: &Store, head: Written) -> Read<Loaded> {
+/// `head`: what it must be, as its owner knows it.
+fn load_once(store: &Store, head: Option<Written>) -> Read<Loaded> {
     let keys = &store.keys;
     let look = Txn::new().and_then([TxnOp::get(keys.head(), None), TxnOp::get(keys.manifest(), None)]);
     let found = store.link.insist(&keys.head(), || store.link.txn(look.clone()))?;
@@ -35,9 +46,13 @@ fn load_once(store: &Store, head: Written) -> Read<Loaded> {
         _ => None,
     });
     let (now, manifest) = (values.next().flatten(), values.next().flatten());
-    if now.is_none_or(|now| now.mod_revision() != head.at) {
+    if let Some(head) = head
+        && now.as_ref().is_none_or(|now| now.mod_revision() != head.at)
+    {
         return Err(store.displaced("somebody else has taken it over"));
     }
+    let Some(now) = now else { return Ok(Some(Loaded::default())) };
+    let newest = store.head(now.value())?.revision;
     let checkpoint = match manifest {
         None => None,
         Some(manifest) => match checkpoint(store, &manifest, moment)? {
@@ -46,7 +61,7 @@ fn load_once(store: &Store, head: Written) -> Read<Loaded> {
         },
     };
     let behind = checkpoint.as_ref().map_or(0, |(revision, _)| *revision);
-    let Some(records) = records(store, behind, head.revision, moment)? else { return Ok(None) };
+    let Some(records) = records(store, behind, newest, moment)? else { return Ok(None) };
     Ok(Some(Loaded { checkpoint, records, repairs: Vec::new() }))
 }
 

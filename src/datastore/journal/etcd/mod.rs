@@ -5,6 +5,7 @@
 //! `head` again: either that succeeds, and the append can never happen, or `head` says that it has happened.
 
 mod checkpoint;
+mod follow;
 mod keys;
 mod link;
 mod load;
@@ -21,6 +22,7 @@ use etcd_client::{Compare, CompareOp, DeleteOptions, Txn, TxnOp, TxnOpResponse, 
 
 use super::{Checkpoints, Journal, JournalError, Loaded};
 use checkpoint::EtcdCheckpoints;
+pub use follow::EtcdReplica;
 use keys::{FORMAT, Former, Head, Keys, Owner};
 pub use link::options;
 use link::{Fault, Link, PATIENCE, pause};

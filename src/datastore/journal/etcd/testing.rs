@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Credentials, EtcdJournal, Place};
+use super::{Credentials, EtcdJournal, EtcdReplica, Place};
 
 pub struct Etcd {
     folder: tempfile::TempDir,
@@ -59,6 +59,20 @@ impl Etcd {
 
     pub fn open(&self) -> EtcdJournal {
         EtcdJournal::open(&self.place(), &Credentials::default()).unwrap()
+    }
+
+    pub fn follow(&self) -> EtcdReplica {
+        EtcdReplica::open(&self.place(), &Credentials::default()).unwrap()
+    }
+
+    /// Has it forget what was before a revision of its own.
+    pub fn compact(&self, revision: i64) {
+        let endpoint = format!("127.0.0.1:{}", self.port);
+        let done = Command::new("etcdctl")
+            .env("ETCDCTL_API", "3")
+            .args(["--endpoints", &endpoint, "compact", &revision.to_string()])
+            .output();
+        assert!(done.is_ok_and(|done| done.status.success()), "etcd was not compacted");
     }
 
     pub fn run(&mut self) {

@@ -3,10 +3,10 @@ use std::time::{Duration, Instant};
 use etcd_client::{GetOptions, Txn, TxnOp};
 use rustix::process::Signal;
 
-use super::super::{Journal, JournalError, Records, conformance};
+use super::super::{Journal, JournalError, News, Records, Replica, conformance, replica_conformance};
 use super::keys::PIECE;
 use super::testing::Etcd;
-use super::{Credentials, EtcdJournal, Outcome};
+use super::{Credentials, EtcdJournal, EtcdReplica, Outcome};
 
 fn record(revision: u64) -> (u64, Vec<u8>) {
     (revision, format!("record {revision}").into_bytes())
@@ -31,6 +31,67 @@ fn put(journal: &EtcdJournal, key: String, value: &[u8]) {
 fn etcd_conforms() {
     let etcd = Etcd::start();
     conformance(|| Box::new(etcd.open()));
+}
+
+#[test]
+fn etcd_conforms_to_those_who_follow() {
+    let etcd = Etcd::start();
+    replica_conformance(|| Box::new(etcd.open()), || Box::new(etcd.follow()));
+}
+
+#[test]
+fn who_follows_misses_nothing_while_etcd_is_compacted_and_killed() {
+    let mut etcd = Etcd::start();
+    let (mut journal, mut replica) = (etcd.open(), etcd.follow());
+    replica.load().unwrap();
+    let mut found = Records::new();
+    let look = |replica: &mut EtcdReplica, found: &mut Records| loop {
+        let News::Records { records, newest, .. } = replica.news().unwrap() else {
+            panic!("nothing was taken away")
+        };
+        found.extend(records);
+        if found.last().is_none_or(|(revision, _)| *revision >= newest) {
+            return;
+        }
+    };
+    for revision in 1..=60 {
+        let long = if revision % 20 == 0 { 3 * PIECE } else { 0 };
+        journal.append(&[(revision, vec![revision as u8; 10 + long])]).unwrap();
+        match revision % 12 {
+            3 | 7 => look(&mut replica, &mut found),
+            5 => {
+                let now = journal.store.link.get(b"x", None).unwrap().header().unwrap().revision();
+                etcd.compact(now);
+            }
+            9 => {
+                etcd.kill();
+                etcd.run();
+            }
+            _ => {}
+        }
+    }
+    look(&mut replica, &mut found);
+    assert!(found == journal.load().unwrap().records, "{} records", found.len());
+}
+
+#[test]
+fn who_follows_is_told_of_changes() {
+    let etcd = Etcd::start();
+    let (mut journal, replica) = (etcd.open(), etcd.follow());
+    let mut wait = replica.changes();
+    for _ in 0..3 {
+        wait();
+    }
+    let begun = Instant::now();
+    for revision in 1..=20 {
+        journal.append(&[record(revision)]).unwrap();
+        wait();
+    }
+    assert!(
+        begun.elapsed() < Duration::from_secs(10),
+        "it waits for its pause each time: {:?}",
+        begun.elapsed()
+    );
 }
 
 #[test]

@@ -218,6 +218,7 @@ impl Faults {
             | DatastoreError::NotDurable { .. }
             | DatastoreError::Rendering { .. }
             | DatastoreError::Stopped
+            | DatastoreError::NotActive
             | DatastoreError::Candidate(_)
             | DatastoreError::Conflict { .. } => self.others.extend(Problems::from(error).0),
             error if targets.len() == 1 => self.add(0, error.into()),
