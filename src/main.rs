@@ -14,7 +14,6 @@ use coeus::app::{self, ServeOptions, Settings, StoreAccess, StoreAt};
 use coeus::cli;
 use coeus::datastore::{journal::SledJournal, recover};
 use coeus::pipeline::golden;
-use coeus::programmer::Mandate;
 use coeus::renderers::Engine;
 use coeus::soak::{self, Soak};
 use coeus::{observe, schema, simulation};
@@ -160,14 +159,19 @@ fn serve(options: ServeOptions) -> Result<(), String> {
         use tokio::signal::unix::{SignalKind, signal};
         let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
+        let prepared = app::Prepared::new(&settings).await.map_err(|error| error.to_string())?;
         let lease = tokio::select! {
-            lease = app::lead(&settings) => lease.map_err(|error| error.to_string())?,
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
+            lease = prepared.lead() => lease.map(Some),
+            _ = terminate.recv() => Ok(None),
+            _ = interrupt.recv() => Ok(None),
         };
-        let mandate = lease.as_ref().map_or(Mandate::Alone, |lease| Mandate::Elected(lease.generation()));
+        let Some(lease) = lease.map_err(|error| error.to_string())? else {
+            prepared.stop().await;
+            return Ok(());
+        };
+        let elected = lease.as_ref().map(app::Elected::from);
         let lease = lease.map(Watched::new);
-        let controller = match app::start_by(&settings, mandate).await {
+        let controller = match prepared.activate(elected).await {
             Ok(controller) => controller,
             Err(error) => {
                 resign(lease).await;

@@ -53,7 +53,7 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
             "accounts",
             "audit",
         ],
-        &["actor.rs", "server.rs", "stream.rs", "takeover.rs"],
+        &["actor.rs", "server.rs", "stream.rs", "takeover.rs", "relay.rs", "pinned.rs"],
     ),
     (
         "observe",

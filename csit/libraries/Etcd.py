@@ -1,5 +1,8 @@
 """Robot keywords for controllers on one etcd: who is active, who waits, and how long a change of that takes."""
 
+import base64
+import http.client
+import itertools
 import json
 import os
 import signal
@@ -8,17 +11,23 @@ import threading
 import time
 import urllib.error
 import urllib.request
+import uuid
 
 from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
+import linear
 from lab import Lab, LabError, run, wait_until
 
 #: Where each controller's switches reach it, and its RESTCONF.
 CONTROLLERS = {"a": ("10.99.0.254", 8181, 8443), "b": ("10.99.0.253", 8182, 8444), "c": ("10.99.0.252", 8183, 8445)}
 #: Client and peer port of each member of etcd, all on 127.0.0.1.
 MEMBERS = {"one": (2379, 2380), "two": (2389, 2390), "three": (2399, 2400)}
+
+
+def uid_of(key):
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, key))
 
 
 @library(scope="SUITE", auto_keywords=False)
@@ -213,7 +222,7 @@ class Etcd:
         def ready():
             if self.processes[name].poll() is not None:
                 raise LabError(f"{name} ended with {self.processes[name].returncode}:\n{self.log_of(name)[-3000:]}")
-            return self.health(name, "/readyz")[0] == 200
+            return self.health(name, "/readyz") == (200, "ready\n")
 
         wait_until(f"controller {name} answers /readyz", ready, float(timeout))
         self.lab.server = f"http://127.0.0.1:{CONTROLLERS[name][1]}"
@@ -240,9 +249,9 @@ class Etcd:
     def wait_until_standby(self, name):
         def waits():
             status, text = self.health(name, "/readyz")
-            return status == 503 and text.startswith("standby: another controller is the active one (coeus serve on ")
+            return status == 200 and text.startswith("following coeus serve on ")
 
-        wait_until(f"controller {name} is a standby", waits, 10)
+        wait_until(f"controller {name} follows the active one", waits, 10)
         assert self.health(name, "/livez") == (200, "alive\n")
 
     @keyword
@@ -266,6 +275,113 @@ class Etcd:
 
         wait_until("all switches are connected", connected, max(1.0, float(seconds) - ready), pause=0.1)
         logger.info(f"ready after {ready:.1f} s, switches after {time.monotonic() - begun:.1f} s", also_console=True)
+
+    # -- requests to one of them
+
+    def ask(self, name, method, path, body=None, timeout=20, **headers):
+        """Status, headers and text of an answer; status 0: there was none."""
+        request = urllib.request.Request(f"http://127.0.0.1:{CONTROLLERS[name][1]}{path}", method=method)
+        token = base64.b64encode(f"admin:{self.lab.password}".encode()).decode()
+        request.add_header("authorization", f"Basic {token}")
+        for header, value in headers.items():
+            request.add_header(header.replace("_", "-"), value)
+        data = None if body is None else json.dumps(body).encode()
+        if data is not None:
+            request.add_header("content-type", "application/yang-data+json")
+        try:
+            with urllib.request.urlopen(request, data, timeout=timeout) as answer:
+                return answer.status, answer.headers, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers, error.read().decode()
+        except (urllib.error.URLError, ConnectionError, TimeoutError, http.client.HTTPException):
+            return 0, {}, ""
+
+    @keyword
+    def status_of(self, name, method, path, **headers):
+        return self.ask(name, method, path, **headers)[0]
+
+    @keyword
+    def put_number(self, name, key, value, timeout=20, **headers):
+        """A number under a name, as a pod without a network; returns status and headers."""
+        body = {"pod:pods": [{"uid": uid_of(key), "name": f"{key}-{value}"}]}
+        return self.ask(name, "PUT", f"/rests/data/pod:coe/pods={uid_of(key)}", body, timeout, **headers)[:2]
+
+    @keyword
+    def number_of(self, name, key, timeout=20, **headers):
+        """The number, and its entity-tag; None if there is no answer that counts, 0 if there is no number."""
+        path = f"/rests/data/pod:coe/pods={uid_of(key)}?content=config"
+        status, headers, text = self.ask(name, "GET", path, timeout=timeout, **headers)
+        if status == 404:
+            return 0, None
+        if status != 200:
+            return None, None
+        [entry] = json.loads(text)["pod:pods"]
+        return int(entry["name"].split("-")[1]), headers.get("etag")
+
+    @keyword
+    def retry_after_of(self, headers):
+        return headers.get("retry-after")
+
+    @keyword
+    def signal_etcd(self, how):
+        self.etcd.send_signal(getattr(signal, f"SIG{how}"))
+
+    @keyword
+    def start_clients(self, writers=3, readers=3):
+        """Each writer counts up its own number through one controller after the other, readers read them; all is written down."""
+        self.history, self.clients_end, lock = [], threading.Event(), threading.Lock()
+
+        def note(operation):
+            with lock:
+                self.history.append(operation)
+
+        def write(key):
+            value, names = 0, itertools.cycle(CONTROLLERS)
+            while not self.clients_end.is_set():
+                value, name, begun = value + 1, next(names), time.monotonic()
+                status, _ = self.put_number(name, key, value, timeout=5)
+                note(linear.Operation("write", key, value, begun, time.monotonic(), status in (201, 204)))
+                time.sleep(0.02 if status in (201, 204) else 0.2)
+
+        def read(keys, name):
+            for key in itertools.cycle(keys):
+                if self.clients_end.is_set():
+                    return
+                begun = time.monotonic()
+                value, _ = self.number_of(name, key, timeout=5)
+                if value is None:
+                    time.sleep(0.1)
+                else:
+                    note(linear.Operation("read", key, value, begun, time.monotonic(), True))
+                time.sleep(0.01)
+
+        keys = [f"k{number}" for number in range(int(writers))]
+        names = itertools.cycle(CONTROLLERS)
+        self.clients = [threading.Thread(target=write, args=(key,), daemon=True) for key in keys]
+        self.clients += [threading.Thread(target=read, args=(keys, next(names)), daemon=True) for _ in range(int(readers))]
+        for client in self.clients:
+            client.start()
+
+    @keyword
+    def stop_clients(self):
+        """Ends them, and checks what they have seen: every acknowledged write is there, and no read was stale."""
+        self.clients_end.set()
+        for client in self.clients:
+            client.join(timeout=20)
+        for name in CONTROLLERS:
+            for key in sorted({operation.key for operation in self.history}):
+                begun = time.monotonic()
+                value, _ = self.number_of(name, key)
+                if value is not None:
+                    self.history.append(linear.Operation("read", key, value, begun, time.monotonic(), True))
+        writes = [operation for operation in self.history if operation.kind == "write"]
+        acknowledged = sum(operation.acknowledged for operation in writes)
+        reads = len(self.history) - len(writes)
+        logger.info(f"{len(writes)} writes, {acknowledged} of them acknowledged, {reads} reads", also_console=True)
+        faults = linear.faults(self.history)
+        if faults or not acknowledged or not reads:
+            raise AssertionError(f"{len(faults)} faults: " + "; ".join(faults[:5]))
+        return acknowledged
 
     # -- data
 

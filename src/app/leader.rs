@@ -7,6 +7,7 @@ use std::time::Duration;
 use etcd_client::{
     Client, Compare, CompareOp, ConnectOptions, GetOptions, PutOptions, Txn, TxnOp, TxnOpResponse,
 };
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
@@ -32,12 +33,39 @@ pub enum LeadError {
     Etcd { place: String, reason: String },
 }
 
+/// The active controller as the key tells of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leader {
+    /// Its name, for people.
+    pub who: String,
+    /// `HOST:PORT` of its RESTCONF over TLS, for the others; empty: it has none.
+    #[serde(default)]
+    pub address: String,
+    /// SHA-256 of its certificate.
+    #[serde(default)]
+    pub certificate: String,
+}
+
+impl Leader {
+    /// Who cannot be read is named as it is written.
+    fn of(value: &[u8]) -> Leader {
+        let unread = || Leader { who: String::from_utf8_lossy(value).into_owned(), ..Leader::default() };
+        serde_json::from_slice(value).unwrap_or_else(|_| unread())
+    }
+}
+
+impl std::fmt::Display for Leader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.who)
+    }
+}
+
 /// A controller that wants to be the active one.
 pub struct Campaign {
     place: Place,
     options: ConnectOptions,
-    /// How it is named to others.
-    who: String,
+    /// What is told of it to others.
+    told: Leader,
     client: Option<Client>,
 }
 
@@ -46,6 +74,7 @@ pub struct Lease {
     client: Client,
     id: i64,
     generation: u64,
+    renewed: watch::Receiver<Instant>,
     lost: watch::Receiver<Option<String>>,
     keeper: JoinHandle<()>,
 }
@@ -56,14 +85,22 @@ impl Campaign {
     pub fn new(place: &Place, credentials: &Credentials, what: &str) -> Result<Campaign, LeadError> {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let who = format!("{what} on {host}, process {}", std::process::id());
-        Ok(Campaign { place: place.clone(), options: options(credentials)?, who, client: None })
+        let told = Leader { who, ..Leader::default() };
+        Ok(Campaign { place: place.clone(), options: options(credentials)?, told, client: None })
+    }
+
+    /// The same, with where others reach it.
+    #[must_use]
+    pub fn at(mut self, address: String, certificate: String) -> Campaign {
+        (self.told.address, self.told.certificate) = (address, certificate);
+        self
     }
 
     /// Becomes the active one, or says who is.
     ///
     /// # Errors
     /// When etcd does not answer, or refuses.
-    pub async fn try_once(&mut self) -> Result<Result<Lease, String>, LeadError> {
+    pub async fn try_once(&mut self) -> Result<Result<Lease, Leader>, LeadError> {
         let outcome = match timeout(2 * ANSWER, self.attempt()).await {
             Ok(outcome) => outcome.map_err(|error| error.to_string()),
             Err(_) => Err(format!("no answer within {} s", 2 * ANSWER.as_secs())),
@@ -74,7 +111,7 @@ impl Campaign {
         })
     }
 
-    async fn attempt(&mut self) -> Result<Result<Lease, String>, etcd_client::Error> {
+    async fn attempt(&mut self) -> Result<Result<Lease, Leader>, etcd_client::Error> {
         let mut client = match &self.client {
             Some(client) => client.clone(),
             None => {
@@ -84,11 +121,12 @@ impl Campaign {
         };
         let key = leader_key(&self.place);
         if let Some(found) = client.get(key.as_str(), None).await?.kvs().first() {
-            return Ok(Err(String::from_utf8_lossy(found.value()).into_owned()));
+            return Ok(Err(Leader::of(found.value())));
         }
         let granted = Instant::now();
         let id = client.lease_grant(TTL, None).await?.id();
-        let put = TxnOp::put(key.as_str(), self.who.as_str(), Some(PutOptions::new().with_lease(id)));
+        let told = serde_json::to_vec(&self.told).unwrap_or_default();
+        let put = TxnOp::put(key.as_str(), told, Some(PutOptions::new().with_lease(id)));
         let claim = Txn::new()
             .when([Compare::create_revision(key.as_str(), CompareOp::Equal, 0)])
             .and_then([put])
@@ -98,17 +136,18 @@ impl Campaign {
             // It would end by itself, too.
             let _ = client.lease_revoke(id).await;
             let who = done.op_responses().into_iter().find_map(|response| match response {
-                TxnOpResponse::Get(found) => {
-                    found.kvs().first().map(|kv| String::from_utf8_lossy(kv.value()).into_owned())
-                }
+                TxnOpResponse::Get(found) => found.kvs().first().map(|kv| Leader::of(kv.value())),
                 _ => None,
             });
-            return Ok(Err(who.unwrap_or_else(|| "somebody else".into())));
+            return Ok(Err(
+                who.unwrap_or_else(|| Leader { who: "somebody else".into(), ..Leader::default() })
+            ));
         }
         let generation = done.header().map_or(0, |header| header.revision().unsigned_abs());
         let (said, lost) = watch::channel(None);
-        let keeper = tokio::spawn(keep(client.clone(), id, key, granted, said));
-        Ok(Ok(Lease { client, id, generation, lost, keeper }))
+        let (again, renewed) = watch::channel(granted);
+        let keeper = tokio::spawn(keep(client.clone(), id, key, again, said));
+        Ok(Ok(Lease { client, id, generation, renewed, lost, keeper }))
     }
 }
 
@@ -116,6 +155,12 @@ impl Lease {
     /// Etcd's revision of the key: who becomes the active one later has a higher one.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// Tells whether nobody else can be the active one at the moment of the call.
+    pub fn holds(&self) -> impl Fn() -> bool + Send + Sync + use<> {
+        let (renewed, lost) = (self.renewed.clone(), self.lost.clone());
+        move || renewed.borrow().elapsed() < GIVEN_UP && lost.borrow().is_none()
     }
 
     /// Says why, when the lease is lost or may be.
@@ -137,8 +182,14 @@ impl Lease {
 }
 
 /// Renews a lease until it is lost.
-async fn keep(client: Client, id: i64, key: String, granted: Instant, said: watch::Sender<Option<String>>) {
-    let (mut renewed, mut pause) = (granted, RENEWAL);
+async fn keep(
+    client: Client,
+    id: i64,
+    key: String,
+    again: watch::Sender<Instant>,
+    said: watch::Sender<Option<String>>,
+) {
+    let (mut renewed, mut pause) = (*again.borrow(), RENEWAL);
     loop {
         let left = || GIVEN_UP.saturating_sub(renewed.elapsed());
         sleep(pause.min(left())).await;
@@ -150,6 +201,7 @@ async fn keep(client: Client, id: i64, key: String, granted: Instant, said: watc
         let reason = match timeout(ANSWER.min(left()), renew(client.clone(), id, &key)).await {
             Ok(Ok(true)) => {
                 (renewed, pause) = (begun, RENEWAL);
+                again.send_replace(begun);
                 continue;
             }
             Ok(Ok(false)) => {
@@ -181,7 +233,7 @@ mod tests {
     use super::*;
     use crate::datastore::journal::etcd::testing::Etcd;
 
-    async fn lead(etcd: &Etcd, who: &str) -> Result<Lease, String> {
+    async fn lead(etcd: &Etcd, who: &str) -> Result<Lease, Leader> {
         Campaign::new(&etcd.place(), &Credentials::default(), who).unwrap().try_once().await.unwrap()
     }
 
@@ -190,7 +242,7 @@ mod tests {
         let etcd = Etcd::start();
         let first = lead(&etcd, "first").await.unwrap();
         let waiting = lead(&etcd, "second").await.err().unwrap();
-        assert!(waiting.starts_with("first on "), "{waiting}");
+        assert!(waiting.who.starts_with("first on ") && first.holds()(), "{waiting}");
         let generation = first.generation();
         first.resign().await;
         let second = lead(&etcd, "second").await.unwrap();
@@ -205,8 +257,9 @@ mod tests {
         let mut etcd = Etcd::start();
         let first = lead(&etcd, "first").await.unwrap();
         etcd.kill();
-        let begun = Instant::now();
+        let (begun, holds) = (Instant::now(), first.holds());
         timeout(Duration::from_secs(20), first.lost()).await.unwrap();
+        assert!(!holds());
         assert!(begun.elapsed() < Duration::from_secs(TTL as u64), "{:?}", begun.elapsed());
         etcd.run();
         let removed = lead(&etcd, "second").await;

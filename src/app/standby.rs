@@ -1,95 +1,90 @@
-//! A controller that waits until it is the active one: it answers who asks for its health, and nobody else.
+//! A controller that follows the active one of its store, until it is that itself.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::{Request, Response, StatusCode, header};
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
-use tracing::info;
+use tracing::{info, warn};
 
-use super::leader::{Campaign, Lease};
+use super::leader::{Campaign, Leader, Lease};
 use super::store::Store;
-use super::{Settings, StartError, address, listen, own_names};
-use crate::northbound::http::{self, Peer, tls};
+use super::{Prepared, StartError};
+use crate::datastore::journal::etcd::Place;
+use crate::northbound::restconf::Active;
 
 /// Between two looks at who leads.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Waits until this controller is the active one of its store. `None`: nobody else can have it, there is nothing to wait for.
-///
-/// # Errors
-/// When it cannot listen, or a file of the credentials cannot be read. An etcd that is away is waited for.
-pub async fn lead(settings: &Settings) -> Result<Option<Lease>, StartError> {
-    let Store::Etcd(place) = &settings.store else { return Ok(None) };
-    let mut campaign = Campaign::new(place, &settings.store_credentials, "coeus serve")?;
-    let reason = match campaign.try_once().await {
-        Ok(Ok(lease)) => return Ok(Some(lease)),
-        Ok(Err(leader)) => waiting_for(&leader),
-        Err(error) => error.to_string(),
-    };
-    let reason = Arc::new(Mutex::new(reason));
-    let (stop, servers) = serve(settings, &reason).await?;
-    let mut said = String::new();
-    let lease = loop {
-        let now = reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if now != said {
-            info!(store = %place, "standby: {now}");
-            said = now;
+impl Prepared {
+    /// Waits until this controller is the active one of its store. `None`: nobody else can have it, there is nothing to wait for.
+    ///
+    /// # Errors
+    /// When a file of the credentials cannot be read. An etcd that is away is waited for.
+    pub async fn lead(&self) -> Result<Option<Lease>, StartError> {
+        let (Store::Etcd(place), Some(relay)) = (&self.settings.store, &self.app.relay) else {
+            return Ok(None);
+        };
+        let campaign = Campaign::new(place, &self.settings.store_credentials, "coeus serve")?;
+        let mut campaign = campaign.at(own_address(self.restconf, place), self.certificate.clone());
+        let mut said = None;
+        loop {
+            match campaign.try_once().await {
+                Ok(Ok(lease)) => {
+                    info!(store = %place, "this controller is the active one now");
+                    return Ok(Some(lease));
+                }
+                Ok(Err(leader)) => {
+                    if said.as_ref() != Some(&leader) {
+                        info!(store = %place, "another controller is the active one ({leader}); this one follows");
+                        relay.follow(Some(active(&leader)));
+                        said = Some(leader);
+                    }
+                }
+                Err(error) => {
+                    // Who was the active one may be that still, and answer.
+                    if said.take().is_some() {
+                        warn!(%error, "who the active controller is cannot be found out");
+                    }
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
         }
-        tokio::time::sleep(PAUSE).await;
-        let now = match campaign.try_once().await {
-            Ok(Ok(lease)) => break lease,
-            Ok(Err(leader)) => waiting_for(&leader),
-            Err(error) => error.to_string(),
-        };
-        *reason.lock().unwrap_or_else(PoisonError::into_inner) = now;
-    };
-    info!(store = %place, "this controller is the active one now");
-    stop.send_replace(true);
-    for server in servers {
-        let _ = tokio::time::timeout(PAUSE, server).await;
     }
-    Ok(Some(lease))
 }
 
-fn waiting_for(leader: &str) -> String {
-    format!("another controller is the active one ({leader})")
+fn active(leader: &Leader) -> Active {
+    let Leader { who, address, certificate } = leader.clone();
+    Active { name: who, address, fingerprint: certificate }
 }
 
-/// Answers `/livez` and `/readyz` where RESTCONF will be.
-async fn serve(
-    settings: &Settings,
-    reason: &Arc<Mutex<String>>,
-) -> Result<(watch::Sender<bool>, Vec<JoinHandle<()>>), StartError> {
-    let (stop, stopped) = watch::channel(false);
-    let listener = listen("RESTCONF", &settings.restconf).await?;
-    let names = own_names(address(&listener)?);
-    let tls = tls::load(&settings.data_dir, &settings.tls, &names, SystemTime::now())?;
-    let mut listeners = vec![(listener, Some(tls.config))];
-    if let Some(plain) = &settings.restconf_plain {
-        listeners.push((listen("RESTCONF without TLS", plain).await?, None));
-    }
-    let servers = listeners.into_iter().map(|(listener, tls)| {
-        let (reason, limits, mut stopped) = (reason.clone(), settings.limits.clone(), stopped.clone());
-        let answer = move |_: Peer, request: Request<Body>| {
-            let reason = reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            async move { answer(request.uri().path(), &reason) }
-        };
-        let until = async move { stopped.wait_for(|stop| *stop).await.map_or((), drop) };
-        tokio::spawn(http::serve(listener, tls, answer, limits, until))
-    });
-    Ok((stop, servers.collect()))
-}
-
-fn answer(path: &str, reason: &str) -> Response<Body> {
-    let (status, text) = match path {
-        "/livez" => (StatusCode::OK, "alive\n".to_owned()),
-        _ => (StatusCode::SERVICE_UNAVAILABLE, format!("standby: {reason}\n")),
+/// Where others reach what listens here: on all addresses means by the one that leads to etcd.
+fn own_address(listens: SocketAddr, place: &Place) -> String {
+    let towards = |endpoint: &String| -> Option<IpAddr> {
+        let any = if listens.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let socket = UdpSocket::bind(any).ok()?;
+        // Nothing is sent: the system chooses the address that it would send from.
+        socket.connect(endpoint.as_str()).ok()?;
+        Some(socket.local_addr().ok()?.ip())
     };
-    let mut response = Response::new(Body::from(text));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("text/plain"));
-    response
+    let address = match listens.ip() {
+        address if address.is_unspecified() => place.endpoints.iter().find_map(towards).unwrap_or(address),
+        address => address,
+    };
+    SocketAddr::new(address, listens.port()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_are_told_an_address_that_leads_here() {
+        let place = "etcd://127.0.0.1:2379/x".parse().unwrap();
+        for (listens, told) in [
+            ("10.0.0.7:8443", "10.0.0.7:8443"),
+            ("0.0.0.0:8443", "127.0.0.1:8443"),
+            ("[2001:db8::1]:1", "[2001:db8::1]:1"),
+        ] {
+            assert_eq!(own_address(listens.parse().unwrap(), &place), told);
+        }
+    }
 }

@@ -185,7 +185,7 @@ async fn hold(store: &Store, credentials: &Credentials) -> Result<Option<Lease>,
     let mut campaign = Campaign::new(place, credentials, "coeus store copy")?;
     match campaign.try_once().await? {
         Ok(lease) => Ok(Some(lease)),
-        Err(leader) => Err(CopyError::InUse { store: store.clone(), leader }),
+        Err(leader) => Err(CopyError::InUse { store: store.clone(), leader: leader.to_string() }),
     }
 }
 

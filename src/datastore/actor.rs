@@ -53,6 +53,10 @@ pub(super) enum Message {
     CatchUp {
         reply: oneshot::Sender<Result<Revision, JournalError>>,
     },
+    /// The same, of who looks for news: nobody answers where nobody is followed.
+    Look {
+        reply: oneshot::Sender<Result<Revision, JournalError>>,
+    },
     /// Go on in the place of the one that was followed.
     Lead {
         journal: Box<dyn Journal>,
@@ -153,7 +157,7 @@ pub fn follow(
     let look = move || loop {
         wait();
         let (reply, done) = oneshot::channel();
-        if inbox.blocking_send(Message::CatchUp { reply }).is_err() {
+        if inbox.blocking_send(Message::Look { reply }).is_err() {
             return;
         }
         match done.blocking_recv() {
@@ -574,9 +578,7 @@ impl Writer {
                 Message::CatchUp { reply } => {
                     let _ = reply.send(Ok(*self.readers.shown.borrow()));
                 }
-                Message::Lead { reply, .. } => {
-                    let _ = reply.send(Ok(()));
-                }
+                Message::Look { .. } | Message::Lead { .. } => {}
                 Message::Ask { question } => self.core.ask(question),
                 Message::Origin { error, edits, reply } => {
                     let _ = reply.send(self.core.with_origin(error, &edits));

@@ -73,7 +73,7 @@ impl Follower {
         let mut end = None;
         for message in messages {
             match message {
-                Message::CatchUp { reply } => waiting.push(reply),
+                Message::CatchUp { reply } | Message::Look { reply } => waiting.push(reply),
                 Message::Commit { reply, .. } => drop(reply.send(Err(DatastoreError::NotActive))),
                 Message::Plan { reply, .. } => drop(reply.send(Err(DatastoreError::NotActive))),
                 Message::Ask { question } => self.core.ask(question),

@@ -29,7 +29,7 @@ mod times;
 mod timings;
 mod worker;
 
-pub use self::core::{Committed, Core, Planned, edited};
+pub use self::core::{Committed, Core, Planned, edited, is_passing_module};
 pub use actor::Handle;
 pub use candidate::{Candidate, CandidateError, Candidates, Limits as CandidateLimits, Proposal, Resolution};
 pub use commit::{Change, Commit, Derived, DerivedEdit, Engine, IdChange, Question, Refusal, Report};

@@ -1,6 +1,7 @@
 //! HTTP below RESTCONF: connections, TLS, and what a client may cost us before it has said who it is.
 
 mod limits;
+pub(in crate::northbound) mod pinned;
 mod server;
 mod takeover;
 pub mod tls;

@@ -28,6 +28,15 @@ fn stamp(opaque: &str) -> Option<Stamp> {
     Some(Stamp { input: number(input)?, derived: number(derived)? })
 }
 
+/// A tag that stands for whatever has not changed after a revision: controllers that share a store ask each other so.
+pub fn since(revision: Revision) -> String {
+    format!("\"@{:x}\"", revision.0)
+}
+
+fn not_since(opaque: &str) -> Option<Revision> {
+    u64::from_str_radix(opaque.strip_prefix('@')?, 16).ok().map(Revision)
+}
+
 /// The value of `If-Match` or `If-None-Match`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Tags {
@@ -111,7 +120,10 @@ pub fn of_write(
     let mut wanted = Vec::new();
     match tags(headers, &header::IF_MATCH)? {
         Some(Tags::Any) => wanted.push(Wanted::Present),
-        Some(Tags::These(tags)) => wanted.push(Wanted::One(stamps(tags, false))),
+        Some(Tags::These(tags)) => match tags.first().and_then(|(opaque, _)| not_since(opaque)) {
+            Some(revision) => wanted.extend([Wanted::Present, Wanted::Unchanged(revision)]),
+            None => wanted.push(Wanted::One(stamps(tags, false))),
+        },
         None => {
             let since = date(headers, &header::IF_UNMODIFIED_SINCE);
             wanted.extend(since.map(|since| Wanted::Unchanged(datastore.revision_at(since))));

@@ -19,6 +19,7 @@ mod paging;
 mod patch;
 mod query;
 mod read;
+mod relay;
 mod routes;
 mod server;
 mod stream;
@@ -32,6 +33,7 @@ pub use media::Encoding;
 pub use monitoring::announce;
 pub use operations::{Call, Operations, Outcome};
 pub(in crate::northbound) use query::pairs;
+pub use relay::{Active, Relay};
 pub use server::{Inside, serve};
 pub use wait::Switches;
 
@@ -74,6 +76,8 @@ pub struct App {
     pub switches: Option<Arc<dyn Switches>>,
     /// Is told of each answer.
     pub answered: Option<Answered>,
+    /// Other controllers share the store; `None`: there are none.
+    pub relay: Option<Relay>,
 }
 
 /// Puts state into a snapshot that a read of this path asks for. `None`: it asks for none.
@@ -99,6 +103,7 @@ impl App {
             live: None,
             switches: None,
             answered: None,
+            relay: None,
         }
     }
 

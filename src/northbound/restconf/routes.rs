@@ -5,7 +5,7 @@ use axum::http::{Response, StatusCode};
 
 use super::discovery::{self, Document};
 use super::face::{Datastore, Face};
-use super::{App, Problem, Problems, answer};
+use super::{App, Problem, Problems, Relay, answer};
 use crate::datastore::Store;
 
 /// A resource, and what is left of the path below it.
@@ -90,7 +90,9 @@ pub fn open(app: &App, path: &str) -> Option<Response<Body>> {
         "/livez" => (StatusCode::OK, "text/plain", "alive\n".to_owned()),
         "/readyz" => {
             let waiting = app.readiness.waiting();
-            if waiting.is_empty() {
+            if let Some(text) = app.relay.as_ref().and_then(Relay::following) {
+                (StatusCode::OK, "text/plain", text)
+            } else if waiting.is_empty() {
                 (StatusCode::OK, "text/plain", "ready\n".to_owned())
             } else {
                 let text = format!("waiting for {}\n", waiting.join(", "));

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use tracing::{debug, info};
 
 use super::face::Face;
+use super::relay::{self, Way};
 use super::routes::{self, Target};
 use super::{App, Problem, Problems, answer, bounds, data, media, operations, query};
 use crate::access::Identity;
@@ -108,7 +109,22 @@ async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
         datastore: app.datastore.as_user(user.clone(), Some(peer.address), app.audit.clone()),
         ..app.clone()
     };
-    act(app, &user.name, face, parts, body).await
+    let Some(relay) = &app.relay else { return act(app, &user.name, face, parts, body).await };
+    let media = media::of_errors(&parts.headers, face);
+    let outcome = match relay.way(app, &parts).await {
+        Ok(Way::Here) => Ok(act(app, &user.name, face, parts, body).await),
+        Ok(Way::HereIfActive) => {
+            let response = act(app, &user.name, face, parts, body).await;
+            relay.holds().map(|()| response)
+        }
+        Ok(Way::To(active)) => relay::send(app, &active, parts, body).await,
+        Err(problems) => Err(problems),
+    };
+    outcome.unwrap_or_else(|problems| {
+        let mut response = answer::refused(schema, face, media, &problems);
+        relay::retry(&mut response);
+        response
+    })
 }
 
 /// What becomes of a request of somebody who is known.
