@@ -9,7 +9,7 @@ use std::time::Duration;
 use etcd_client::{GetOptions, KeyValue, TxnOp, TxnOpResponse};
 
 use super::super::frame::records_in;
-use super::super::{JournalError, Loaded, News, Replica};
+use super::super::{JournalError, Loaded, News, Records, Replica};
 use super::keys::{Keys, Manifest, piece};
 use super::load;
 use super::{Credentials, Link, Place, Store, Txn};
@@ -60,8 +60,8 @@ impl EtcdReplica {
     }
 
     /// The whole groups among pieces, which must follow what was given out. `None`: there is a gap.
-    fn groups(&self, pieces: &[KeyValue], newest: u64) -> Result<Option<Vec<(u64, Vec<u8>)>>, JournalError> {
-        let mut records = Vec::new();
+    fn groups(&self, pieces: &[KeyValue], newest: u64) -> Result<Option<Records>, JournalError> {
+        let mut records = Records::new();
         let (mut reached, mut group, mut next) = (self.reached, Vec::new(), 0);
         for found in pieces {
             let key = String::from_utf8_lossy(found.key());
