@@ -16,7 +16,7 @@ use crate::datastore::journal::JournalError;
 use crate::datastore::journal::etcd::{Credentials, Place, leader_key, options};
 
 /// Seconds that a lease outlives its last renewal.
-const TTL: i64 = 15;
+const TTL: i64 = 12;
 /// Who has not renewed it for so long does as if it were lost: a second before it can be.
 const GIVEN_UP: Duration = Duration::from_secs(TTL as u64 - 1);
 const RENEWAL: Duration = Duration::from_secs(3);

@@ -1,5 +1,6 @@
 //! What a switch sends: cut into messages and decoded; and to a running session, with its programmer behind it.
 
+use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::OnceLock;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use coeus::net::Dpid;
 use coeus::pipeline::{Delta, base_flows};
-use coeus::programmer::Programmers;
+use coeus::programmer::{Mandate, Programmers};
 use coeus::southbound::openflow;
 use openflow_rs::{Features, Message, frame_len};
 use tokio::sync::mpsc;
@@ -60,7 +61,7 @@ impl Bed {
         let mut delta = Delta::default();
         base_flows().into_iter().for_each(|flow| delta.put_flow(flow));
         programmers.apply(1, [(Dpid(DPID), delta)].into());
-        programmers.open_gate(Default::default());
+        programmers.open_gate(Mandate::Alone, BTreeMap::new());
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let port = listener.local_addr().unwrap().port();
         runtime.spawn(openflow::serve(

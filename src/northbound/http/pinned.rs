@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::tls;
+use crate::certificates::fingerprint;
 
 #[derive(Debug)]
 struct Pinned {
@@ -27,7 +27,7 @@ impl ServerCertVerifier for Pinned {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if tls::fingerprint(certificate) == self.fingerprint {
+        if fingerprint(certificate) == self.fingerprint {
             Ok(ServerCertVerified::assertion())
         } else {
             Err(Error::General("the certificate is not the one that was told".into()))
@@ -57,7 +57,7 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-/// TLS 1.3 with whoever has the certificate of this fingerprint (SHA-256, as [`tls::fingerprint`] writes it).
+/// TLS 1.3 with whoever has the certificate of this fingerprint (SHA-256, as [`fingerprint`] writes it).
 ///
 /// # Errors
 /// When the other one has not, or no session comes about.
