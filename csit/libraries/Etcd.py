@@ -235,7 +235,10 @@ class Etcd:
         return wait_until("a controller is active", lambda: next((name for name in names if self.is_active(name)), None), 40)
 
     def is_active(self, name):
-        return self.processes[name].poll() is None and self.health(name, "/readyz")[0] == 200
+        if self.processes[name].poll() is not None:
+            return False
+        status, text = self.health(name, "/readyz")
+        return status == 200 and not text.startswith("following ")
 
     @keyword
     def one_of_these_takes_over(self, seconds, *names):
@@ -324,7 +327,8 @@ class Etcd:
 
     @keyword
     def signal_etcd(self, how):
-        self.etcd.send_signal(getattr(signal, f"SIG{how}"))
+        for name in self.members:
+            self.signal_member(name, how)
 
     @keyword
     def start_clients(self, writers=3, readers=3):
@@ -336,7 +340,7 @@ class Etcd:
                 self.history.append(operation)
 
         def write(key):
-            value, names = 0, itertools.cycle(CONTROLLERS)
+            value, names = 0, itertools.cycle(list(self.processes))
             while not self.clients_end.is_set():
                 value, name, begun = value + 1, next(names), time.monotonic()
                 status, _ = self.put_number(name, key, value, timeout=5)
@@ -356,7 +360,7 @@ class Etcd:
                 time.sleep(0.01)
 
         keys = [f"k{number}" for number in range(int(writers))]
-        names = itertools.cycle(CONTROLLERS)
+        names = itertools.cycle(list(self.processes))
         self.clients = [threading.Thread(target=write, args=(key,), daemon=True) for key in keys]
         self.clients += [threading.Thread(target=read, args=(keys, next(names)), daemon=True) for _ in range(int(readers))]
         for client in self.clients:
@@ -368,7 +372,7 @@ class Etcd:
         self.clients_end.set()
         for client in self.clients:
             client.join(timeout=20)
-        for name in CONTROLLERS:
+        for name in self.processes:
             for key in sorted({operation.key for operation in self.history}):
                 begun = time.monotonic()
                 value, _ = self.number_of(name, key)
