@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 
+use super::Options;
 use super::network::Network;
 use super::peer::{Held, Peer};
 use super::report::Report;
 use super::usage;
 use super::witness::Witness;
-use super::Options;
 use crate::app::Controller;
 use crate::datastore::Transaction;
 use crate::net::Dpid;
@@ -42,15 +42,7 @@ impl Fleet {
         apart: Runtime,
         patience: Duration,
     ) -> Fleet {
-        Fleet {
-            network,
-            controller,
-            runtime,
-            apart,
-            peers: BTreeMap::new(),
-            witnesses: Vec::new(),
-            patience,
-        }
+        Fleet { network, controller, runtime, apart, peers: BTreeMap::new(), witnesses: Vec::new(), patience }
     }
 
     pub fn stop(self) {
@@ -216,4 +208,3 @@ impl Fleet {
         if refused > 0 { Err(format!("{refused} things were refused")) } else { Ok(()) }
     }
 }
-

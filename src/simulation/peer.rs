@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
-use crate::net::Dpid;
-use crate::pipeline::SwitchTables;
 use openflow_rs::flow::encode_flow_mod;
 use openflow_rs::group::encode_group_mod;
 use openflow_rs::{
@@ -17,6 +15,9 @@ use openflow_rs::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use xxhash_rust::xxh3::xxh3_64;
+
+use crate::net::Dpid;
+use crate::pipeline::SwitchTables;
 
 /// Message types. Source: OpenFlow 1.3.5 section 7.1.
 const EXPERIMENTER: u8 = 4;

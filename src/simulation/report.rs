@@ -61,7 +61,11 @@ impl fmt::Display for Report {
         let cpu = (self.cpu.as_secs_f64(), self.cpu_of_switches.as_secs_f64());
         writeln!(f, "| CPU: controller, simulated switches | {:.1} s, {:.1} s |", cpu.0, cpu.1)?;
         if let Some(share) = self.idle {
-            writeln!(f, "| CPU of the controller while nothing happens | {:.2} % of a core |", 100.0 * share)?;
+            writeln!(
+                f,
+                "| CPU of the controller while nothing happens | {:.2} % of a core |",
+                100.0 * share
+            )?;
         }
         writeln!(
             f,

@@ -82,8 +82,9 @@ impl Drop for Switch {
 /// Runs a command; what it printed.
 fn run(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().display().to_string();
-    let output =
-        command.output().map_err(|error| format!("{name}: {error}; install openvswitch-switch, or take --witnesses 0"))?;
+    let output = command
+        .output()
+        .map_err(|error| format!("{name}: {error}; install openvswitch-switch, or take --witnesses 0"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
         Ok(text)
