@@ -20,11 +20,12 @@ use crate::schema::{
 };
 
 /// Modules with state that is not journalled: it is known to the controller that writes, and to none that follows.
-const PASSING: [&str; 9] = [
+const PASSING: [&str; 10] = [
     "coeus-candidate",
     "coeus-dhcp",
     "coeus-policy",
     "coeus-status",
+    "coeus-switch",
     "ietf-netconf-acm",
     "ietf-restconf-monitoring",
     "ietf-subscribed-notifications",
