@@ -159,7 +159,11 @@ fn serve(options: ServeOptions) -> Result<(), String> {
         use tokio::signal::unix::{SignalKind, signal};
         let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
-        let prepared = app::Prepared::new(&settings).await.map_err(|error| error.to_string())?;
+        let prepared = tokio::select! {
+            prepared = app::Prepared::when_there(&settings) => prepared.map_err(|error| error.to_string())?,
+            _ = terminate.recv() => return Ok(()),
+            _ = interrupt.recv() => return Ok(()),
+        };
         let lease = tokio::select! {
             lease = prepared.lead() => lease.map(Some),
             _ = terminate.recv() => Ok(None),

@@ -19,7 +19,7 @@ use crate::datastore::journal::etcd::{Credentials, Place, leader_key, options};
 const TTL: i64 = 12;
 /// Who has not renewed it for so long does as if it were lost: a second before it can be.
 const GIVEN_UP: Duration = Duration::from_secs(TTL as u64 - 1);
-const RENEWAL: Duration = Duration::from_secs(3);
+const RENEWAL: Duration = Duration::from_secs(1);
 /// After one that failed.
 const AGAIN: Duration = Duration::from_millis(500);
 /// How long an answer of etcd may take.

@@ -71,6 +71,8 @@ const AUDIT: u64 = 16 << 20;
 const DENIALS_PAUSE: Duration = Duration::from_millis(500);
 /// Status changes that come closer together than this are shown as one.
 const REPORT_PAUSE: Duration = Duration::from_millis(20);
+/// Between two looks for a store that is away.
+const STORE_PAUSE: Duration = Duration::from_millis(500);
 /// Refused switches are shown so often.
 const REFUSALS_PAUSE: Duration = Duration::from_secs(1);
 /// How often it is shown when connected switches were heard last.
@@ -158,6 +160,25 @@ impl From<&Lease> for Elected {
 }
 
 impl Prepared {
+    /// As [`Prepared::new`], but an etcd that is away is waited for.
+    ///
+    /// # Errors
+    /// Names what else is in the way.
+    pub async fn when_there(settings: &Settings) -> Result<Prepared, StartError> {
+        loop {
+            match Prepared::new(settings).await {
+                Err(
+                    error @ (StartError::Journal(JournalError::Etcd { .. })
+                    | StartError::Recovery(datastore::RecoveryError::Journal(JournalError::Etcd {
+                        ..
+                    }))),
+                ) => warn!(%error, "the store is waited for"),
+                outcome => return outcome,
+            }
+            tokio::time::sleep(STORE_PAUSE).await;
+        }
+    }
+
     /// Recovers the data, and puts together what clients are answered by.
     ///
     /// # Errors
