@@ -14,7 +14,11 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
     ("audit", &[], &[]),
     ("accounts", &["access"], &[]),
     // etcd's client is of tokio: the journal's plain thread waits for it in link.rs.
-    ("datastore", &["net", "schema", "access", "audit"], &["actor.rs", "follow.rs", "readers.rs", "link.rs"]),
+    (
+        "datastore",
+        &["net", "schema", "access", "audit"],
+        &["actor.rs", "follow.rs", "handle.rs", "readers.rs", "link.rs"],
+    ),
     ("pipeline", &["net"], &[]),
     ("policy", &["schema"], &[]),
     ("model", &["net", "schema", "datastore", "policy"], &[]),
