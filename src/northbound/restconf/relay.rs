@@ -11,9 +11,9 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_rustls::client::TlsStream;
 
 use super::face::{Datastore, Face};
 use super::routes::{self, Target};
@@ -268,13 +268,8 @@ fn without_hops(headers: &mut HeaderMap) {
     }
 }
 
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
-
-async fn connect(active: &Active) -> std::io::Result<Box<dyn Stream>> {
+async fn connect(active: &Active) -> std::io::Result<TlsStream<TcpStream>> {
     let stream = TcpStream::connect(&active.address).await?;
     let _ = stream.set_nodelay(true);
-    let stream = pinned::connect(stream, &active.fingerprint).await?;
-    Ok(Box::new(stream))
+    pinned::connect(stream, &active.fingerprint).await
 }
