@@ -16,6 +16,7 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
+from beside import Beside
 from lab import LabError, Pod, come_to, run, wait_until
 
 #: Where Debian has the reference plugins (containernetworking-plugins).
@@ -74,18 +75,10 @@ class CniPod(Pod):
 
 
 @library(scope="SUITE", auto_keywords=False)
-class Cni:
+class Cni(Beside):
     def __init__(self):
         self.agents, self.runtimes, self.containers, self.uids = {}, {}, 0, {}
         self.counting, self.cut = threading.Lock(), []
-
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
-
-    @property
-    def lab(self):
-        return self.coeus.lab
 
     # -- the agent of a node
 

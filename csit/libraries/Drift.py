@@ -4,19 +4,15 @@ import time
 
 from robot.api import logger
 from robot.api.deco import keyword, library
-from robot.libraries.BuiltIn import BuiltIn
 
+from beside import Beside
 from lab import LabError, wait_until
 
 
 @library(scope="SUITE", auto_keywords=False)
-class Drift:
+class Drift(Beside):
     def __init__(self):
         self.right = {}
-
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
 
     @keyword
     def remember_tables(self, node):
@@ -70,5 +66,5 @@ class Drift:
     @keyword
     def mended(self, node):
         """How much was put right so far, and what it was last."""
-        drift = self.coeus.lab.switch_status(self.coeus.node(node)).get("drift", {})
+        drift = self.lab.switch_status(self.coeus.node(node)).get("drift", {})
         return int(drift.get("mended", 0)), drift.get("subject", [])

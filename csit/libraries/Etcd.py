@@ -18,6 +18,7 @@ from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
 import linear
+from beside import Beside
 from lab import Lab, LabError, run, wait_until
 
 #: Where each controller's switches reach it, and its RESTCONF.
@@ -31,17 +32,9 @@ def uid_of(key):
 
 
 @library(scope="SUITE", auto_keywords=False)
-class Etcd:
+class Etcd(Beside):
     def __init__(self):
         self.processes, self.members = {}, {}
-
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
-
-    @property
-    def lab(self):
-        return self.coeus.lab
 
     # -- set-up and tear-down
 

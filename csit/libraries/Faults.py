@@ -15,8 +15,8 @@ import time
 
 from robot.api import logger
 from robot.api.deco import keyword, library
-from robot.libraries.BuiltIn import BuiltIn
 
+from beside import Beside
 from lab import Lab, LabError, pod_json, run, wait_until
 
 FAKETIME = "/usr/lib/{}-linux-gnu/faketime/libfaketimeMT.so.1".format(os.uname().machine)
@@ -24,19 +24,11 @@ WIRE = pathlib.Path(__file__).with_name("wire.py")
 
 
 @library(scope="SUITE", auto_keywords=False)
-class Faults:
+class Faults(Beside):
     def __init__(self):
         self.seed = int(os.environ.get("COEUS_SEED") or random.SystemRandom().randrange(1 << 32))
         self.random = random.Random(self.seed)
         self.wires, self.groups, self.mounted, self.tracer = {}, [], None, None
-
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
-
-    @property
-    def lab(self):
-        return self.coeus.lab
 
     @keyword
     def say_seed(self):

@@ -2,9 +2,9 @@
 
 from robot.api import logger
 from robot.api.deco import keyword, library
-from robot.libraries.BuiltIn import BuiltIn
 
 import carry
+from beside import Beside
 from lab import Outside, run, wait_until
 from packets import checks_packets
 
@@ -56,13 +56,9 @@ NETWORK = "0fbad80d-b0b4-4580-8d14-11fcaced2ac6"
 
 
 @library(scope="SUITE", auto_keywords=False)
-class Floating:
+class Floating(Beside):
     def __init__(self):
         self.hosts = {}
-
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
 
     # -- bodies
 
@@ -125,7 +121,7 @@ class Floating:
     @keyword
     def add_host_outside(self, name, node, vlan, address, gateway=None):
         """A host on the physical network of a node, which knows nothing of pods."""
-        host = Outside(self.coeus.lab, self.coeus.node(node), vlan, address)
+        host = Outside(self.lab, self.coeus.node(node), vlan, address)
         if gateway:
             run("ip", "-n", host.namespace, "route", "add", "default", "via", gateway)
         self.hosts[name] = host.namespace

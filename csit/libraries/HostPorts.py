@@ -7,14 +7,11 @@ from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
 import carry
+from beside import Beside
 
 
 @library(scope="SUITE", auto_keywords=False)
-class HostPorts:
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
-
+class HostPorts(Beside):
     @keyword
     def mapped(self, *ports, **limits):
         """What a runtime adds to its configuration: ports `protocol:hostPort:containerPort`, and `:hostIP`; limits by their names, in bits."""

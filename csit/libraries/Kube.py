@@ -10,10 +10,10 @@ import urllib.request
 
 import yaml
 from robot.api.deco import keyword, library
-from robot.libraries.BuiltIn import BuiltIn
 
 import kube_api
 import lab
+from beside import Beside
 from lab import come_to
 
 CLUSTER = "00000000-0000-0000-0000-000000000001"
@@ -27,17 +27,9 @@ PATIENCE = 40
 
 
 @library(scope="SUITE", auto_keywords=False)
-class Kube:
+class Kube(Beside):
     def __init__(self):
         self.api, self.watchers = None, {}
-
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
-
-    @property
-    def lab(self):
-        return self.coeus.lab
 
     # -- the cluster and its watcher
 

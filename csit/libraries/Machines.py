@@ -7,17 +7,14 @@ devices, which not every kernel has.
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
+from beside import Beside
 from lab import LabError, run, wait_until
 
 BRIDGE = "br-trunk"
 
 
 @library(scope="SUITE", auto_keywords=False)
-class Machines:
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
-
+class Machines(Beside):
     @property
     def cni(self):
         return BuiltIn().get_library_instance("Cni")
@@ -25,7 +22,7 @@ class Machines:
     @keyword
     def make_machine(self, on, name):
         """A machine on a node, whose port there has that iface-id; returns the number that it has as a node."""
-        lab, host = self.coeus.lab, self.coeus.node(on)
+        lab, host = self.lab, self.coeus.node(on)
         machine = lab.add_node(connect=False)
         machine.bridge = BRIDGE
         outer = f"vm{machine.index}"
@@ -59,7 +56,7 @@ class Machines:
     @keyword
     def sub_port_of(self, pod):
         """What the datastore says of it: its parent and its tag; nothing if it is none."""
-        body = self.coeus.lab.request("GET", "/restconf/config/pod:coe")[1] or {}
+        body = self.lab.request("GET", "/restconf/config/pod:coe")[1] or {}
         namespace, name = pod.split(":")
         for entry in body.get("pod:coe", {}).get("pods", []):
             if (entry.get("network-NS"), entry.get("name")) == (namespace, name):

@@ -5,9 +5,9 @@ import subprocess
 
 from robot.api import logger
 from robot.api.deco import keyword, library
-from robot.libraries.BuiltIn import BuiltIn
 
 import carry
+from beside import Beside
 from lab import run, wait_until
 from packets import checks_packets
 
@@ -23,11 +23,7 @@ def listens(namespace, port):
 
 
 @library(scope="SUITE", auto_keywords=False)
-class NorthSouth:
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
-
+class NorthSouth(Beside):
     def node(self, number):
         return self.coeus.node(number)
 
@@ -99,7 +95,7 @@ class NorthSouth:
     @keyword
     def connect_outside(self, node, source):
         """A host beyond a node that knows of no pods: only of the address that the node's pods come from. Answers its address."""
-        lab, node = self.coeus.lab, self.node(node)
+        lab, node = self.lab, self.node(node)
         self.outside = f"{lab.tag}out"
         lab.add_namespace(self.outside)
         node.inside("ip", "link", "add", "ext0", "type", "veth", "peer", "name", "eth0", "netns", self.outside)
@@ -221,9 +217,9 @@ class NorthSouth:
     @keyword
     def plug_interface(self, name, node, address, gateway):
         """A namespace whose port carries the interface of that name."""
-        number = len(self.coeus.lab.pods) + 1
+        number = len(self.lab.pods) + 1
         mac = f"0a:00:00:01:{number >> 8:02x}:{number & 255:02x}"
-        self.coeus.pods[name] = self.coeus.lab.add_pod(self.node(node), name, mac, address, gateway)
+        self.coeus.pods[name] = self.lab.add_pod(self.node(node), name, mac, address, gateway)
 
     @keyword
     def put_behind(self, pod, address):

@@ -13,6 +13,7 @@ from robot.libraries.BuiltIn import BuiltIn
 
 import carry
 import sctp
+from beside import Beside
 from lab import wait_until
 
 #: What is tried between any two pods. ICMP has no port.
@@ -22,15 +23,11 @@ QUIET = 0.5
 
 
 @library(scope="SUITE", auto_keywords=False)
-class Policies:
+class Policies(Beside):
     def __init__(self):
         self.policies = {}
         self.labels = {}
         self.servers = {}
-
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
 
     def request(self, method, path, body=None, wanted=(200, 201, 204)):
         session = BuiltIn().get_library_instance("RequestsLibrary")._cache.switch("coeus")
@@ -48,7 +45,7 @@ class Policies:
         answer = self.request(method, f"{path}?wait=programmed&timeout=20s", body, (200, 201))
         if (state := answer.headers.get("Coeus-Programmed")) != "programmed":
             raise AssertionError(f"{method} {path}: it is {state} on the switches: {answer.text}")
-        self.coeus.lab.forget_cached_flows()
+        self.lab.forget_cached_flows()
 
     # -- what is written
 
@@ -150,7 +147,7 @@ class Policies:
                 return
             if time.monotonic() - began > float(patience):
                 # Open vSwitch 3.1.0 now and then keeps a cached verdict that its tables do not give: ask without the cache.
-                self.coeus.lab.forget_cached_flows()
+                self.lab.forget_cached_flows()
                 still = [cell for cell in self.cells() if cell]
                 said = f"{'; '.join(wrong[:8])}; labels {self.labels}; policies {self.policies}"
                 if still:

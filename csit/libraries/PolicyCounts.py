@@ -9,6 +9,7 @@ from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
 import carry
+from beside import Beside
 from lab import come_to, wait_until
 
 COUNTERS = "/rests/data/coeus-policy:counters"
@@ -20,20 +21,16 @@ PATIENCE = 30
 
 
 @library(scope="SUITE", auto_keywords=False)
-class PolicyCounts:
+class PolicyCounts(Beside):
     def __init__(self):
         self.before = {}
-
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
 
     @property
     def policies(self):
         return BuiltIn().get_library_instance("Policies")
 
     def read(self, path, key):
-        answer = self.coeus.lab.request("GET", path)
+        answer = self.lab.request("GET", path)
         if answer[0] != 200:
             raise AssertionError(f"GET {path}: {answer}")
         return answer[1].get(key, {})
@@ -129,7 +126,7 @@ class PolicyCounts:
 
     @keyword
     def switch_should_be_silent(self, node, silent="yes"):
-        dpid = self.coeus.lab.nodes[int(node) - 1].dpid()
+        dpid = self.lab.nodes[int(node) - 1].dpid()
         wanted = silent == "yes"
         said = lambda: any(one.replace(":", "").endswith(dpid[-12:]) for one in self.counters().get("silent-switch", []))  # noqa: E731
         wait_until(f"the switch of node {node} is {'silent' if wanted else 'heard'}", lambda: said() == wanted, 30, 0.5)
@@ -137,8 +134,8 @@ class PolicyCounts:
     @keyword
     def nothing_should_have_been_sent(self):
         """Since the controller began, no switch was told anything."""
-        for node in self.coeus.lab.nodes:
-            status = self.coeus.lab.switch_status(node)
+        for node in self.lab.nodes:
+            status = self.lab.switch_status(node)
             sent = {kind: int(status[kind]) for kind in ("flow-mods", "group-mods", "meter-mods")}
             if any(sent.values()):
                 raise AssertionError(f"{node.name} was sent {sent}")
@@ -177,7 +174,7 @@ class PolicyCounts:
             return ports and all(told.get(name) == value for name, value in wanted.items())
 
         come_to(f"the last drop is {wanted}", lambda: (self.drop_log().get("packet") or [{}])[-1], is_right)
-        lines = [line for line in self.coeus.lab.log().splitlines() if "a policy stopped a packet" in line]
+        lines = [line for line in self.lab.log().splitlines() if "a policy stopped a packet" in line]
         for part in (f"interface={interface}", f"direction={direction}", f"reason={reason}", f"source={source}", f"destination={target}"):
             if not lines or part not in lines[-1]:
                 raise AssertionError(f"{part} is not in {lines[-1:]}")
@@ -206,7 +203,7 @@ class PolicyCounts:
 
     @keyword
     def metrics_should_say(self, pattern):
-        status, text = self.coeus.lab.request("GET", "/metrics")[:2]
+        status, text = self.lab.request("GET", "/metrics")[:2]
         if status != 200 or not re.search(pattern, str(text)):
             raise AssertionError(f"{pattern} is not in {status} {str(text)[:2000]}")
 

@@ -8,19 +8,15 @@ import time
 
 from robot.api import logger
 from robot.api.deco import keyword, library
-from robot.libraries.BuiltIn import BuiltIn
 
+from beside import Beside
 from lab import LabError, pod_json, run, wait_until
 
 
 @library(scope="SUITE", auto_keywords=False)
-class Restarts:
+class Restarts(Beside):
     def __init__(self):
         self.probes = None
-
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
 
     # -- many pods
 
@@ -100,7 +96,7 @@ class Restarts:
     @keyword
     def start_stamped_probes(self, pod, address, count):
         """So many pings, 1,000 a second, with the time of each answer."""
-        with open(self.coeus.lab.dir / "probes", "w", encoding="ascii") as answers:
+        with open(self.lab.dir / "probes", "w", encoding="ascii") as answers:
             self.probes = subprocess.Popen(
                 [
                     "ip", "netns", "exec", self.coeus.pods[pod].namespace, "ping", "-n", "-D", "-i", "0.001", "-c", str(count),
@@ -118,7 +114,7 @@ class Restarts:
         time.sleep(max(0.0, begun + float(within) - time.time()))
         self.probes.terminate()
         self.probes.wait(timeout=10)
-        stamps = [float(stamp) for stamp in re.findall(r"^\[([\d.]+)\].*icmp_seq", (self.coeus.lab.dir / "probes").read_text(), re.M)]
+        stamps = [float(stamp) for stamp in re.findall(r"^\[([\d.]+)\].*icmp_seq", (self.lab.dir / "probes").read_text(), re.M)]
         # What comes before the daemon is there again was on its way.
         heard = [stamp - begun for stamp in stamps if stamp > begun + 0.02]
         if not stamps or stamps[0] > begun:

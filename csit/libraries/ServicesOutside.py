@@ -11,6 +11,7 @@ from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
 import carry
+from beside import Beside
 from lab import run, wait_until
 from packets import checks_packets, should_be_refused, should_move_on
 
@@ -21,13 +22,9 @@ WAIT = 2
 
 
 @library(scope="SUITE", auto_keywords=False)
-class ServicesOutside:
+class ServicesOutside(Beside):
     def __init__(self):
         self.servers = []
-
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
 
     def namespace(self, host):
         return BuiltIn().get_library_instance("Floating").hosts[host]
@@ -186,8 +183,8 @@ class ServicesOutside:
         node = self.coeus.node(node)
         floating = BuiltIn().get_library_instance("Floating")
         number = len(floating.hosts) + 1
-        namespace = f"{self.coeus.lab.tag}b{number}"
-        self.coeus.lab.add_namespace(namespace)
+        namespace = f"{self.lab.tag}b{number}"
+        self.lab.add_namespace(namespace)
         device, net = f"beyond{number}", f"198.51.{100 + number}"
         node.inside("ip", "link", "add", device, "type", "veth", "peer", "name", "eth0", "netns", namespace)
         for where, name, address in ((node.namespace, device, f"{net}.1/24"), (namespace, "eth0", f"{net}.2/24")):

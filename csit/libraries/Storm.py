@@ -11,19 +11,16 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
+from beside import Beside
 from lab import pod_json
 
 
 @library(scope="SUITE", auto_keywords=False)
-class Storm:
+class Storm(Beside):
     def __init__(self):
         self.workers, self.over, self.done, self.wrong = [], threading.Event(), 0, []
         self.counted, self.probes = {}, None
         self.asked, self.unanswered, self.askers = 0, [], []
-
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
 
     # -- pods that come and go
 
@@ -52,9 +49,9 @@ class Storm:
                 uid = self.coeus.pod_uid(f"storm:s{place}")
                 path = f"/restconf/config/pod:coe/pods/{uid}"
                 if place in there:
-                    status, body = self.coeus.lab.request("DELETE", path, timeout=5)
+                    status, body = self.lab.request("DELETE", path, timeout=5)
                 else:
-                    status, body = self.coeus.lab.request("PUT", path, pod_json(uid, f"s{place}", "storm", host, f"10.11.1.{100 + place}"), timeout=5)
+                    status, body = self.lab.request("PUT", path, pod_json(uid, f"s{place}", "storm", host, f"10.11.1.{100 + place}"), timeout=5)
                 # Who was not answered does not know: the same again is no harm.
                 if status in (200, 201, 204) or (status == 404 and place in there):
                     there.symmetric_difference_update({place})
@@ -134,11 +131,11 @@ class Storm:
     @keyword
     def freeze_controller(self, seconds):
         """The process does not run for so long."""
-        self.coeus.lab.controller.send_signal(signal.SIGSTOP)
+        self.lab.controller.send_signal(signal.SIGSTOP)
         try:
             time.sleep(float(seconds))
         finally:
-            self.coeus.lab.controller.send_signal(signal.SIGCONT)
+            self.lab.controller.send_signal(signal.SIGCONT)
 
     # -- flows
 

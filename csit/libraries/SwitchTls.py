@@ -7,22 +7,18 @@ import tempfile
 
 from robot.api import logger
 from robot.api.deco import keyword, library
-from robot.libraries.BuiltIn import BuiltIn
 
+from beside import Beside
 from lab import run, wait_until
 
 PAST = ("-startdate", "20200101000000Z", "-enddate", "20200201000000Z")
 
 
 @library(scope="SUITE", auto_keywords=False)
-class SwitchTls:
+class SwitchTls(Beside):
     def __init__(self):
         self.dir = None
         self.given = 0
-
-    @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
 
     def pki(self, authority, *words):
         run("ovs-pki", f"--dir={self.dir / authority}", f"--log={self.dir}/log", *words, env=self.env)
@@ -75,16 +71,16 @@ class SwitchTls:
 
     @keyword
     def add_node_without_controller(self):
-        self.coeus.lab.add_node(connect=False)
+        self.lab.add_node(connect=False)
 
     @keyword
     def add_stranger(self):
         """A node that the controller should have nothing to do with."""
-        self.coeus.lab.add_node(connect=False).bridge = "none"
+        self.lab.add_node(connect=False).bridge = "none"
 
     @keyword
     def connect_by(self, scheme, node):
-        self.coeus.node(node).connect(f"{scheme}:{self.coeus.lab.address}:6640")
+        self.coeus.node(node).connect(f"{scheme}:{self.lab.address}:6640")
 
     @keyword
     def wait_for_bridge(self, node):
@@ -112,7 +108,7 @@ class SwitchTls:
         self.coeus.node(node).vsctl(
             "--may-exist", "add-br", "br-int", "--", "set", "bridge", "br-int", "datapath_type=netdev", "fail_mode=secure",
             "protocols=OpenFlow13", f"other-config:datapath-id={dpid}",
-            "--", "set-controller", "br-int", f"ssl:{self.coeus.lab.address}:6653",
+            "--", "set-controller", "br-int", f"ssl:{self.lab.address}:6653",
         )
 
     @keyword
@@ -120,7 +116,7 @@ class SwitchTls:
         """What openssl says of it."""
         node = self.coeus.node(node)
         said = node.inside(
-            "sh", "-c", f"sleep 1 | openssl s_client -connect {self.coeus.lab.address}:{port} 2>&1 || true", check=False,
+            "sh", "-c", f"sleep 1 | openssl s_client -connect {self.lab.address}:{port} 2>&1 || true", check=False,
         )
         logger.info(said)
 
@@ -128,7 +124,7 @@ class SwitchTls:
     def refused(self, node, protocol, reason):
         """What is shown of the node's connections that were refused for a reason: (times, detail). None: nothing."""
         address = f"10.99.0.{self.coeus.node(node).index}"
-        status, body = self.coeus.lab.request("GET", "/rests/data/coeus-switch:refusals")
+        status, body = self.lab.request("GET", "/rests/data/coeus-switch:refusals")
         if status != 200:
             return None
         for one in body["coeus-switch:refusals"].get("refusal", []):
@@ -152,12 +148,12 @@ class SwitchTls:
     @keyword
     def owner_of(self, dpid):
         """The identity that the datapath belongs to. Empty: nobody's."""
-        status, body = self.coeus.lab.request("GET", f"/rests/data/coeus-switch:learned-identities/switch={dpid}")
+        status, body = self.lab.request("GET", f"/rests/data/coeus-switch:learned-identities/switch={dpid}")
         return body["coeus-switch:switch"][0]["identity"] if status == 200 else ""
 
     @keyword
     def release_datapath(self, dpid):
-        status, body = self.coeus.lab.request("POST", "/rests/operations/coeus-switch:release", {"coeus-switch:input": {"dpid": dpid}})
+        status, body = self.lab.request("POST", "/rests/operations/coeus-switch:release", {"coeus-switch:input": {"dpid": dpid}})
         assert status == 200, body
         return body["coeus-switch:output"]["identity"]
 

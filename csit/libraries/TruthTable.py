@@ -10,10 +10,10 @@ import time
 
 from robot.api import logger
 from robot.api.deco import keyword, library
-from robot.libraries.BuiltIn import BuiltIn
 
 import truth_traces
 from Policies import written
+from beside import Beside
 from lab import run, wait_until
 from truth_cases import ALL_PAIRS, SPACES, World, means, served, six, target
 from truth_packets import PROBES, Answers, Packets
@@ -23,22 +23,18 @@ PATIENCE = 20
 
 
 @library(scope="SUITE", auto_keywords=False)
-class TruthTable:
+class TruthTable(Beside):
     def __init__(self):
         self.world = self.packets = self.answers = None
         self.controls, self.tunnels, self.places = [], [], {}
         self.times, self.cached, self.turned, self.moves = {}, 0, 0, 0
 
     @property
-    def coeus(self):
-        return BuiltIn().get_library_instance("CoeusLab")
-
-    @property
     def pods(self):
         return self.coeus.pods
 
     def request(self, method, path, body=None):
-        status, answer = self.coeus.lab.request(method, path, body)
+        status, answer = self.lab.request(method, path, body)
         if status not in (200, 201):
             raise AssertionError(f"{method} {path}: {status} {answer}")
         return answer
@@ -57,8 +53,8 @@ class TruthTable:
         self.answers = Answers(self.pods.values())
         self.packets = Packets(self.pods)
         find = ["--bare", "--columns=ofport", "find", "interface", "type=vxlan"]
-        self.tunnels = [int(node.vsctl(*find)) for node in self.coeus.lab.nodes]
-        self.controls = [truth_traces.Control(node.dir / "vs.ctl") for node in self.coeus.lab.nodes]
+        self.tunnels = [int(node.vsctl(*find)) for node in self.lab.nodes]
+        self.controls = [truth_traces.Control(node.dir / "vs.ctl") for node in self.lab.nodes]
 
     @keyword
     def stop_truth_table(self):
@@ -106,7 +102,7 @@ class TruthTable:
     def write_pod(self, name):
         space, short = name.split(":")
         pod = self.pods[name]
-        node = self.coeus.lab.nodes.index(pod.node) + 1
+        node = self.lab.nodes.index(pod.node) + 1
         asked = served(pod.address)
         body = self.coeus.dual_pod_body(short, space, node, pod.address, six(pod.address), asked, six(asked))
         labels = self.world.labels[name]
@@ -144,7 +140,7 @@ class TruthTable:
 
     def move(self, name):
         """The pod is on another node, at an address of that node; its labels and its network namespace come along."""
-        pod, nodes = self.pods[name], self.coeus.lab.nodes
+        pod, nodes = self.pods[name], self.lab.nodes
         target = nodes[(nodes.index(pod.node) + 1 + self.moves % (len(nodes) - 1)) % len(nodes)]
         self.moves += 1
         head = f"10.1{1 + SPACES.index(name.split(':')[0])}.{target.index}"
@@ -166,16 +162,16 @@ class TruthTable:
 
     def restart(self):
         """The controller ends and begins anew; meanwhile packets go as before."""
-        self.coeus.lab.stop_controller()
+        self.lab.stop_controller()
         wanted = self.world.wanted(PROBES)
         self.packets.begin(wanted, time.monotonic() + PATIENCE, self.stuck)
         traced = self.traced(wanted)
         self.compare("without controller", wanted, {"ofproto/trace": traced})
         self.packets_end("without controller")
         began = time.monotonic()
-        self.coeus.lab.start_controller()
-        for node in self.coeus.lab.nodes:
-            wait_until(f"the switch of {node.name} is back", lambda node=node: self.coeus.lab.switch_status(node).get("connected"), 20)
+        self.lab.start_controller()
+        for node in self.lab.nodes:
+            wait_until(f"the switch of {node.name} is back", lambda node=node: self.lab.switch_status(node).get("connected"), 20)
         return began
 
     # -- the four answers
@@ -194,7 +190,7 @@ class TruthTable:
 
     def traced(self, wanted):
         """What each switch says of the packet, and of what comes to it through a tunnel."""
-        nodes = self.coeus.lab.nodes
+        nodes = self.lab.nodes
         found, first = dict.fromkeys((key for key in wanted if key[2] != "OLD"), False), [[] for _ in nodes]
         for key in found:
             one, other, kind, port = key
@@ -216,7 +212,7 @@ class TruthTable:
 
     def ask(self, questions, found):
         beyond = []
-        for node, control, asked in zip(self.coeus.lab.nodes, self.controls, questions):
+        for node, control, asked in zip(self.lab.nodes, self.controls, questions):
             packets = []
             for (one, other, kind, port), in_port, macs, ttl, tunnel in asked:
                 ends = self.pods[one].addresses[means(kind)[1]], target(self.pods[other].address, kind)
@@ -256,8 +252,8 @@ class TruthTable:
         old = {kind for _, _, kind, _ in wrong} <= {"OLD", "SCTP", "SCTP6"}
         self.turned, self.cached = self.turned + old, self.cached + (not old)
         if not old:
-            return self.coeus.lab.forget_cached_flows()
-        for node in self.coeus.lab.nodes:
+            return self.lab.forget_cached_flows()
+        for node in self.lab.nodes:
             node.appctl("dpctl/flush-conntrack")
 
     # -- the table
