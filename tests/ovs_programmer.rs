@@ -3,6 +3,8 @@
 
 #[path = "../crates/openflow-rs/tests/common/ovs.rs"]
 mod ovs;
+#[path = "support/sessions.rs"]
+mod sessions;
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -19,11 +21,10 @@ use coeus::pipeline::{
 };
 use coeus::programmer::{Mandate, Programmers, Status};
 use coeus::schema::{DataPath, Parents, builtin, json, tree};
-use coeus::southbound::openflow;
 use openflow_rs::{ErrorMessage, Features, Message, MultipartReply, MultipartRequest, frame_len};
 use ovs::Switch;
 use prometheus_client::registry::Registry;
-use tokio::sync::mpsc;
+use sessions::Sessions;
 
 type Owned = Owner<owners::Elan>;
 
@@ -71,31 +72,7 @@ impl Controller {
 
     fn start_by(mandate: Mandate, desired: BTreeMap<Dpid, Delta>) -> Controller {
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let (reports, mut reported) = mpsc::channel(64);
-        let (connected, mut switches) = mpsc::channel(4);
-        let (packets, mut punted) = mpsc::channel(4);
-        let (ended, mut all_ended) = mpsc::channel(4);
-        let programmers = Programmers::new(reports, AUDITS);
-        programmers.apply(1, desired);
-        programmers.open_gate(mandate, Default::default());
-        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        runtime.spawn(openflow::serve(
-            listener,
-            openflow::Settings::default(),
-            connected,
-            openflow::Unasked { packets, ended },
-            std::future::pending(),
-        ));
-        let registry = programmers.clone();
-        runtime.spawn(async move {
-            while let Some(switch) = switches.recv().await {
-                registry.connected(switch);
-            }
-        });
-        runtime.spawn(async move { while reported.recv().await.is_some() {} });
-        runtime.spawn(async move { while punted.recv().await.is_some() {} });
-        runtime.spawn(async move { while all_ended.recv().await.is_some() {} });
+        let Sessions { programmers, runtime, port } = Sessions::start(runtime, AUDITS, mandate, desired);
         Controller { programmers, runtime, port }
     }
 

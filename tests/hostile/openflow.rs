@@ -1,6 +1,8 @@
 //! What a switch sends: cut into messages and decoded; and to a running session, with its programmer behind it.
 
-use std::collections::BTreeMap;
+#[path = "../support/sessions.rs"]
+mod sessions;
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::OnceLock;
@@ -9,12 +11,11 @@ use std::time::Duration;
 use bytes::BytesMut;
 use coeus::net::Dpid;
 use coeus::pipeline::{Delta, base_flows};
-use coeus::programmer::{Mandate, Programmers};
-use coeus::southbound::openflow;
+use coeus::programmer::Mandate;
 use openflow_rs::{Features, Message, frame_len};
-use tokio::sync::mpsc;
 
 use super::frames;
+use sessions::Sessions;
 
 const DPID: u64 = 7;
 
@@ -44,49 +45,17 @@ pub fn take(bytes: &[u8]) {
 }
 
 /// The session server and the programmer of one switch.
-struct Bed {
-    _runtime: tokio::runtime::Runtime,
-    port: u16,
-}
-
-impl Bed {
-    fn start() -> Bed {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let (reports, mut reported) = mpsc::channel(64);
-        let (connected, mut switches) = mpsc::channel(4);
-        let (packets, mut punted) = mpsc::channel(4);
-        let (ended, mut all_ended) = mpsc::channel(4);
-        let programmers = Programmers::new(reports, Duration::ZERO);
-        let mut delta = Delta::default();
-        base_flows().into_iter().for_each(|flow| delta.put_flow(flow));
-        programmers.apply(1, [(Dpid(DPID), delta)].into());
-        programmers.open_gate(Mandate::Alone, BTreeMap::new());
-        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        runtime.spawn(openflow::serve(
-            listener,
-            openflow::Settings::default(),
-            connected,
-            openflow::Unasked { packets, ended },
-            std::future::pending(),
-        ));
-        runtime.spawn(async move {
-            while let Some(switch) = switches.recv().await {
-                programmers.connected(switch);
-            }
-        });
-        runtime.spawn(async move { while reported.recv().await.is_some() {} });
-        runtime.spawn(async move { while punted.recv().await.is_some() {} });
-        runtime.spawn(async move { while all_ended.recv().await.is_some() {} });
-        Bed { _runtime: runtime, port }
-    }
+fn bed() -> Sessions {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let mut delta = Delta::default();
+    base_flows().into_iter().for_each(|flow| delta.put_flow(flow));
+    Sessions::start(runtime, Duration::ZERO, Mandate::Alone, [(Dpid(DPID), delta)].into())
 }
 
 /// A switch that introduces itself, says these bytes, and goes. The session must end.
 fn session(bytes: &[u8]) {
-    static BED: OnceLock<Bed> = OnceLock::new();
-    let bed = BED.get_or_init(Bed::start);
+    static BED: OnceLock<Sessions> = OnceLock::new();
+    let bed = BED.get_or_init(bed);
     let mut stream = TcpStream::connect(("127.0.0.1", bed.port)).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let features = Features { dpid: DPID, buffers: 0, tables: 254, auxiliary_id: 0, capabilities: 0 };
