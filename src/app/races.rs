@@ -1,9 +1,6 @@
 //! Forced races for a switch: who owns it changes a thousand times while the one before goes on writing. Not one of its changes may be
 //! taken once the new one is the master. Real etcd for the elections, real Open vSwitch for the refusals.
 
-#[path = "../../crates/openflow-rs/tests/common/ovs.rs"]
-mod ovs;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -18,7 +15,7 @@ use openflow_rs::{
 use super::leader::{Campaign, Lease};
 use crate::datastore::journal::etcd::Credentials;
 use crate::datastore::journal::etcd::testing::Etcd;
-use ovs::Switch;
+use crate::simulation::switch::Switch;
 
 const RACES: u64 = 1000;
 /// Changes before and after the new owner's claim, in each race.
@@ -200,12 +197,12 @@ fn race(stale: &mut Owner, old: u64, new: &mut Owner, generation: u64, number: u
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stale_owner_changes_nothing_in_a_thousand_races() {
-    let (etcd, switch) = (Etcd::start(), Switch::start());
+    let (etcd, switch) = (Etcd::start(), Switch::start(None).unwrap());
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     let targets = listeners
         .each_ref()
         .map(|listener| format!("tcp:127.0.0.1:{}", listener.local_addr().unwrap().port()));
-    switch.vsctl(&["set-controller", "br0", &targets[0], &targets[1]]);
+    switch.vsctl(&["set-controller", "br0", &targets[0], &targets[1]]).unwrap();
     let [mut one, mut other] = listeners.each_ref().map(Owner::accept);
     let campaign = |who: &str| Campaign::new(&etcd.place(), &Credentials::default(), who).unwrap();
     let (mut first, mut second) = (campaign("one"), campaign("other"));

@@ -9,7 +9,7 @@ mod fleet;
 mod network;
 mod peer;
 mod report;
-mod switch;
+pub(crate) mod switch;
 mod usage;
 mod witness;
 

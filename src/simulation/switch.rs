@@ -15,11 +15,11 @@ pub struct Switch {
 impl Switch {
     pub const BRIDGE: &str = "br0";
 
-    /// With this datapath id, in hexadecimal digits.
+    /// With this datapath id, in hexadecimal digits; without one, Open vSwitch makes it up.
     ///
     /// # Errors
     /// When a program of Open vSwitch is not there or fails.
-    pub fn start(dpid: &str) -> Result<Switch, String> {
+    pub fn start(dpid: Option<&str>) -> Result<Switch, String> {
         let folder = tempfile::tempdir().map_err(|error| format!("no directory for a switch: {error}"))?;
         let switch = Switch { folder };
         let (database, socket) = (switch.at("conf.db"), switch.at("db.sock"));
@@ -28,10 +28,11 @@ impl Switch {
         switch.vsctl(&["--no-wait", "init"])?;
         let dummy = ["--enable-dummy=override", "--disable-system"];
         switch.daemon("ovs-vswitchd", &[&format!("unix:{socket}"), dummy[0], dummy[1]])?;
-        let id = format!("other-config:datapath-id={dpid}");
-        let set = ["datapath_type=dummy", "fail_mode=secure", "protocols=OpenFlow13,OpenFlow15", &id];
+        let id = dpid.map(|dpid| format!("other-config:datapath-id={dpid}"));
         let bridge = ["add-br", Switch::BRIDGE, "--", "set", "bridge", Switch::BRIDGE];
-        switch.vsctl(&[&bridge[..], &set[..]].concat())?;
+        let set = ["datapath_type=dummy", "fail_mode=secure", "protocols=OpenFlow13,OpenFlow15"];
+        let words = bridge.into_iter().chain(set).chain(id.as_deref());
+        switch.vsctl(&words.collect::<Vec<_>>())?;
         Ok(switch)
     }
 
@@ -39,7 +40,8 @@ impl Switch {
         self.path().join(name).display().to_string()
     }
 
-    fn path(&self) -> &Path {
+    /// Its directory, with its sockets.
+    pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
@@ -82,9 +84,7 @@ impl Drop for Switch {
 /// Runs a command; what it printed.
 fn run(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().display().to_string();
-    let output = command
-        .output()
-        .map_err(|error| format!("{name}: {error}; install openvswitch-switch, or take --witnesses 0"))?;
+    let output = command.output().map_err(|error| format!("{name}: {error}; install openvswitch-switch"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
         Ok(text)

@@ -22,7 +22,8 @@ impl Witness {
     /// # Errors
     /// When Open vSwitch is not there or does not start.
     pub fn start(dpid: Dpid, controller: SocketAddr) -> Result<Witness, String> {
-        let switch = Switch::start(&dpid.to_string())?;
+        let switch = Switch::start(Some(&dpid.to_string()))
+            .map_err(|error| format!("{error}; --witnesses 0 goes without"))?;
         switch.vsctl(&["set-controller", Switch::BRIDGE, &format!("tcp:{controller}")])?;
         Ok(Witness { dpid, switch })
     }
