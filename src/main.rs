@@ -6,17 +6,14 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use coeus::accounts::{TokenCommand, UserCommand};
 use coeus::app::{self, ServeOptions, Settings, StoreAccess, StoreAt};
 use coeus::cli;
-use coeus::datastore::{journal::SledJournal, recover};
 use coeus::pipeline::golden;
-use coeus::renderers::Engine;
 use coeus::soak::{self, Soak};
-use coeus::{observe, schema, simulation};
+use coeus::{observe, simulation};
 
 /// Exit code of `serve` when another controller may be the active one.
 const LEASE_LOST: i32 = 3;
@@ -255,11 +252,8 @@ fn flows(data_dir: &std::path::Path, switch: Option<&str>) -> Result<(), String>
     if !data_dir.join("store").is_dir() {
         return Err(format!("{} holds no datastore; name the controller's --data-dir", data_dir.display()));
     }
-    let schema = schema::load().map_err(|error| error.to_string())?;
-    let mut journal = SledJournal::open(data_dir).map_err(|error| error.to_string())?;
-    let recovered = recover(schema, &mut journal, 0).map_err(|error| error.to_string())?;
     let mut text = String::new();
-    for (dpid, tables) in Engine::from_scratch(&recovered.snapshot, &recovered.ids, SystemTime::now()) {
+    for (dpid, tables) in soak::computed(data_dir)? {
         if switch.is_none_or(|wanted| wanted == dpid.to_string()) {
             text += &format!("# switch {dpid}\n{}", golden::print(&tables));
         }

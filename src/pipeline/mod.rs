@@ -31,6 +31,7 @@ mod group;
 pub mod matches;
 mod metadata;
 mod owner;
+pub mod printed;
 mod service_way;
 mod shapes;
 mod sheaf;

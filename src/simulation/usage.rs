@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::soak::status_field;
+
 /// Threads of the simulated switches have this name.
 pub const PEERS: &str = "peers";
 
@@ -22,7 +24,5 @@ pub fn cpu() -> (Duration, Duration) {
 /// A line of /proc/self/status in bytes: `VmRSS`, `VmHWM`.
 pub fn memory(line: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let found = text.lines().find_map(|one| one.strip_prefix(line)?.strip_prefix(':'));
-    let kilobytes = found.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kilobytes.unwrap_or(0) * 1024
+    status_field(&text, line) * 1024
 }

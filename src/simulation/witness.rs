@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use crate::net::Dpid;
-use crate::pipeline::SwitchTables;
+use crate::pipeline::{SwitchTables, printed};
 
 use super::switch::Switch;
 
@@ -36,36 +36,12 @@ impl Witness {
         let flows = self.switch.ofctl(&["dump-flows", "--no-stats", "--no-names"])?;
         let groups = self.switch.ofctl(&["dump-groups"])?;
         let meters = self.switch.ofctl(&["dump-meters"])?;
-        let lines = |text: &str, what: &str| -> BTreeSet<String> {
-            text.lines().map(str::trim).filter(|line| line.starts_with(what)).map(with_table).collect()
-        };
-        let printed: Vec<String> = wanted.flows.iter().map(|flow| flow.to_string()).collect();
-        let wanted_groups: Vec<String> = wanted.groups.values().map(|group| group.to_string()).collect();
-        let meters = lines(&meters, "meter=").len();
-        if meters != wanted.meters.len() {
-            return Err(format!("{}: {meters} meters for {}", self.dpid, wanted.meters.len()));
-        }
-        let held: BTreeSet<String> =
-            lines(&flows, "cookie=").into_iter().chain(lines(&groups, "group_id=")).collect();
-        let wanted: BTreeSet<String> = printed.into_iter().chain(wanted_groups).collect();
+        let held = BTreeSet::from_iter(printed::held(&[flows, groups, meters].concat()));
+        let wanted = BTreeSet::from_iter(printed::desired(wanted));
         let differ = held.symmetric_difference(&wanted).take(SHOWN);
         let differ: Vec<String> = differ
             .map(|line| format!("{} {line}", if held.contains(line) { "held:   " } else { "desired:" }))
             .collect();
-        if differ.is_empty() {
-            Ok(held.len() + meters)
-        } else {
-            Err(format!("{}\n{}", self.dpid, differ.join("\n")))
-        }
-    }
-}
-
-/// Of table 0 the tool says nothing.
-fn with_table(line: &str) -> String {
-    match line.split_once(", ") {
-        Some((cookie, rest)) if cookie.starts_with("cookie=") && !rest.starts_with("table=") => {
-            format!("{cookie}, table=0, {rest}")
-        }
-        _ => line.to_owned(),
+        if differ.is_empty() { Ok(held.len()) } else { Err(format!("{}\n{}", self.dpid, differ.join("\n"))) }
     }
 }

@@ -2,11 +2,12 @@
 //! switches are compared with what follows from the data alone, and the process's memory, descriptors and threads are written down.
 //!
 //! `world` draws the writes and is pure, and so is `figures`, which says whether the process grows; `process` is the controller, `oracle` the
-//! comparison.
+//! comparison, `status` reads what the system says of a process.
 
 mod figures;
 mod oracle;
 mod process;
+mod status;
 mod world;
 
 use std::path::PathBuf;
@@ -15,7 +16,9 @@ use std::time::{Duration, Instant};
 use crate::cli;
 use figures::{Figures, Sample};
 use oracle::Switch;
+pub use oracle::computed;
 use process::Process;
+pub(crate) use status::field as status_field;
 use world::World;
 
 /// How long a switch may take until it holds what it should.

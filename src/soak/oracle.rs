@@ -9,7 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 use super::SoakError;
 use crate::datastore::journal::SledJournal;
 use crate::datastore::recover;
-use crate::pipeline::golden;
+use crate::net::Dpid;
+use crate::pipeline::{SwitchTables, printed};
 use crate::renderers::Engine;
 use crate::schema;
 
@@ -79,24 +80,25 @@ fn from_scratch(data_dir: &Path) -> Result<BTreeMap<String, Vec<String>>, SoakEr
             .and_then(|()| computed(&aside));
         let _ = std::fs::remove_dir_all(&aside);
         match computed {
-            Ok(tables) => return Ok(tables),
+            Ok(tables) => {
+                let lines = |(dpid, tables): (Dpid, _)| (dpid.to_string(), printed::desired(&tables));
+                return Ok(tables.into_iter().map(lines).collect());
+            }
             Err(error) => last = error,
         }
     }
     Err(SoakError::Oracle(last))
 }
 
-fn computed(folder: &Path) -> Result<BTreeMap<String, Vec<String>>, String> {
+/// What each switch should hold by the data of a controller that does not write now.
+///
+/// # Errors
+/// When its journal cannot be read or does not fit the models.
+pub fn computed(data_dir: &Path) -> Result<BTreeMap<Dpid, SwitchTables>, String> {
     let schema = schema::load().map_err(|error| error.to_string())?;
-    let mut journal = SledJournal::open(folder).map_err(|error| error.to_string())?;
+    let mut journal = SledJournal::open(data_dir).map_err(|error| error.to_string())?;
     let recovered = recover(schema, &mut journal, 0).map_err(|error| error.to_string())?;
-    let tables = Engine::from_scratch(&recovered.snapshot, &recovered.ids, SystemTime::now());
-    let lines = |text: String| {
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        lines.sort_unstable();
-        lines
-    };
-    Ok(tables.iter().map(|(dpid, tables)| (dpid.to_string(), lines(golden::print(tables)))).collect())
+    Ok(Engine::from_scratch(&recovered.snapshot, &recovered.ids, SystemTime::now()))
 }
 
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
@@ -126,59 +128,16 @@ fn ofctl(socket: &str, words: &[&str]) -> Result<String, SoakError> {
     Ok(String::from_utf8_lossy(&done.stdout).into())
 }
 
-/// All that a switch holds, in the form in which flows, groups and meters are printed here, sorted.
+/// All that a switch holds.
 fn held(socket: &str) -> Result<Vec<String>, SoakError> {
-    let mut lines = flows(&ofctl(socket, &["--no-stats", "dump-flows"])?);
-    lines.extend(groups(&ofctl(socket, &["dump-groups"])?));
-    lines.extend(meters(&ofctl(socket, &["dump-meters"])?));
-    lines.sort_unstable();
-    Ok(lines)
-}
-
-fn flows(text: &str) -> Vec<String> {
-    let with_table = |line: &str| {
-        if line.contains(", table=") {
-            line.to_owned()
-        } else {
-            line.replacen(", priority=", ", table=0, priority=", 1)
-        }
-    };
-    text.lines().map(str::trim).filter(|line| line.contains("actions=")).map(with_table).collect()
-}
-
-fn groups(text: &str) -> Vec<String> {
-    let without_ids = |line: &str| {
-        let mut parts = line.split("bucket_id:");
-        let first = parts.next().unwrap_or_default().to_owned();
-        parts.fold(first, |whole, part| whole + part.split_once(',').map_or(part, |(_, rest)| rest))
-    };
-    text.lines().map(str::trim).filter(|line| line.contains("group_id=")).map(without_ids).collect()
-}
-
-fn meters(text: &str) -> Vec<String> {
-    let joined = text.replace("bands=\n", "bands=");
-    joined.lines().map(str::trim).filter(|line| line.contains("meter=")).map(str::to_owned).collect()
+    let flows = ofctl(socket, &["--no-stats", "dump-flows"])?;
+    let groups = ofctl(socket, &["dump-groups"])?;
+    Ok(printed::held(&[flows, groups, ofctl(socket, &["dump-meters"])?].concat()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_ovs_ofctl_prints_is_brought_into_our_form() {
-        let text = "OFPST_FLOW reply:\n cookie=0xc0, priority=9,in_port=1 actions=drop\n cookie=0xc0, table=17, priority=0 actions=drop\n";
-        assert_eq!(
-            flows(text),
-            [
-                "cookie=0xc0, table=0, priority=9,in_port=1 actions=drop",
-                "cookie=0xc0, table=17, priority=0 actions=drop"
-            ]
-        );
-        let text = "OFPST_GROUP_DESC reply (OF1.3):\n group_id=7,type=all,bucket=bucket_id:0,actions=output:1,bucket=bucket_id:1,actions=output:2\n";
-        assert_eq!(groups(text), ["group_id=7,type=all,bucket=actions=output:1,bucket=actions=output:2"]);
-        let text = "OFPST_METER_CONFIG reply:\nmeter=1 pktps burst bands=\ntype=drop rate=100 burst_size=9\n";
-        assert_eq!(meters(text), ["meter=1 pktps burst bands=type=drop rate=100 burst_size=9"]);
-    }
 
     #[test]
     fn a_switch_is_an_address_and_a_socket() {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::SoakError;
 use super::figures::Used;
+use super::status::field;
 use super::world::Write;
 use crate::cli::{Client, Connection};
 
@@ -151,15 +152,9 @@ impl Process {
         let folder = PathBuf::from(format!("/proc/{}", self.child.id()));
         let status = folder.join("status");
         let text = std::fs::read_to_string(&status).map_err(SoakError::io(status.display()))?;
-        let field = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name));
-            line.and_then(|rest| rest.split_whitespace().next())
-                .and_then(|word| word.parse().ok())
-                .unwrap_or(0)
-        };
         let open = folder.join("fd");
         let descriptors = std::fs::read_dir(&open).map_err(SoakError::io(open.display()))?.count() as u64;
-        Ok(Used { memory: field("VmRSS:"), descriptors, threads: field("Threads:") })
+        Ok(Used { memory: field(&text, "VmRSS"), descriptors, threads: field(&text, "Threads") })
     }
 }
 
