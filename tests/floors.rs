@@ -76,7 +76,8 @@ const FLOORS: &[(&str, &[&str], &[&str])] = &[
     ),
     ("node", &["ovsdb"], &[]),
     ("cli", &["net", "node"], &[]),
-    ("soak", &["schema", "datastore", "pipeline", "renderers", "cli"], &[]),
+    ("soak", &["net", "schema", "datastore", "pipeline", "renderers", "cli"], &[]),
+    ("simulation", &["net", "schema", "datastore", "pipeline", "soak"], &["mod.rs", "fleet.rs", "peer.rs"]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
