@@ -14,6 +14,7 @@ use coeus::net::Dpid;
 use coeus::schema::builtin;
 use coeus::southbound::admission::{Admission, Bindings, Files, Tls};
 use coeus::southbound::openflow::{self, Connected, Incoming};
+use coeus::southbound::ovsdb;
 use openflow_rs::{Features, Message, frame_len};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
@@ -23,7 +24,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tokio_rustls::TlsConnector;
+use tokio_rustls::{TlsAcceptor, TlsConnector, server};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -37,6 +38,13 @@ struct Authority {
 struct Card {
     certificate: String,
     key: String,
+}
+
+impl Card {
+    fn parts(&self) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+        let chain = vec![CertificateDer::from_pem_slice(self.certificate.as_bytes()).unwrap()];
+        (chain, PrivateKeyDer::from_pem_slice(self.key.as_bytes()).unwrap())
+    }
 }
 
 impl Authority {
@@ -59,6 +67,34 @@ impl Authority {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
         Card { certificate, key: key.serialize_pem() }
+    }
+
+    fn roots(&self) -> rustls::RootCertStore {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(self.pem.as_bytes()).unwrap()).unwrap();
+        roots
+    }
+
+    /// The end of a switch that was dialled and shows this: it wants to see a certificate of this authority.
+    async fn accepts(
+        &self,
+        card: &Card,
+        version: &'static rustls::SupportedProtocolVersion,
+        listener: &TcpListener,
+    ) -> std::io::Result<server::TlsStream<TcpStream>> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let roots = Arc::new(self.roots());
+        let verifier =
+            rustls::server::WebPkiClientVerifier::builder_with_provider(roots, provider.clone()).build();
+        let (chain, key) = card.parts();
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[version])
+            .unwrap()
+            .with_client_cert_verifier(verifier.unwrap())
+            .with_single_cert(chain, key)
+            .unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        TlsAcceptor::from(Arc::new(config)).accept(stream).await
     }
 
     fn tls(&self) -> Tls {
@@ -110,20 +146,16 @@ impl Controller {
         card: Option<&Card>,
         version: &'static rustls::SupportedProtocolVersion,
     ) -> Option<Tcp> {
-        let mut roots = rustls::RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_slice(self.authority.pem.as_bytes()).unwrap()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = rustls::ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[version])
             .unwrap()
-            .with_root_certificates(roots);
+            .with_root_certificates(self.authority.roots());
         let config = match card {
             None => config.with_no_client_auth(),
             Some(card) => {
-                let chain = vec![CertificateDer::from_pem_slice(card.certificate.as_bytes()).unwrap()];
-                config
-                    .with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(card.key.as_bytes()).unwrap())
-                    .unwrap()
+                let (chain, key) = card.parts();
+                config.with_client_auth_cert(chain, key).unwrap()
             }
         };
         let stream = TcpStream::connect(self.address).await.unwrap();
@@ -284,6 +316,34 @@ async fn who_has_no_good_certificate_is_refused_with_the_reason() {
     controller.refuses("no-tls").await;
     let counted: u64 = controller.refused().iter().map(|(_, count)| count).sum();
     assert_eq!(counted, 7, "{:?}", controller.refused());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_switch_that_is_dialled_shows_as_good_a_certificate_and_sees_ours() {
+    let mut controller = Controller::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let stranger = Authority::new(folder.path(), "somebody else").signs("node1", 30);
+    let [own, expired] = [30, -1].map(|days| controller.authority.signs("node1", days));
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let target = format!("ssl:{}", listener.local_addr().unwrap());
+        let settings =
+            ovsdb::Settings { admission: controller.admission.clone(), ..ovsdb::Settings::default() };
+        let dialling = tokio::spawn(ovsdb::connect(target, settings, controller.datastore.clone()));
+        for (card, reason) in [(&stranger, "unknown-authority"), (&expired, "expired")] {
+            assert!(soon(controller.authority.accepts(card, version, &listener)).await.is_err(), "{reason}");
+            controller.refuses(reason).await;
+        }
+        let mut stream = soon(controller.authority.accepts(&own, version, &listener)).await.unwrap();
+        let shown = stream.get_ref().1.peer_certificates().map(<[_]>::len);
+        assert_eq!(shown, Some(1), "ours is shown, too");
+        let mut heard = vec![0; 8192];
+        let count = soon(stream.read(&mut heard)).await.unwrap();
+        assert!(String::from_utf8_lossy(&heard[..count]).contains("\"monitor"), "the database is asked");
+        dialling.abort();
+    }
+    let counted: u64 = controller.refused().iter().map(|(_, count)| count).sum();
+    assert_eq!(counted, 4, "{:?}", controller.refused());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -83,6 +83,10 @@ class SwitchTls(Beside):
         self.coeus.node(node).connect(f"{scheme}:{self.lab.address}:6640")
 
     @keyword
+    def listen_by_tls(self, node):
+        self.coeus.node(node).connect("pssl:6640")
+
+    @keyword
     def wait_for_bridge(self, node):
         node = self.coeus.node(node)
         wait_until(f"{node.name} has br-int", node.has_bridge)

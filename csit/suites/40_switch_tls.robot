@@ -93,6 +93,21 @@ A Datapath That Was Released Is The Next One's
     Should Contain    ${was}    CN=node1
     Wait Until Keyword Succeeds    30 s    300 ms    Should Be Owned By    ${dpid}    CN=node3
 
+A Switch That Is Dialled Shows Its Certificate As Well
+    Add Node Without Controller
+    Give Certificate    4    node4    foreign
+    Listen By TLS    4
+    Stop Controller
+    Start Controller    @{TLS}    --ovsdb-connect    ssl:10.99.0.4:6640
+    Should Come To Be Refused    4    ovsdb    unknown-authority
+    Should Have No Bridge    4
+    Give Certificate    4    node4
+    Wait For Bridge    4
+    Wait Until Keyword Succeeds    30 s    300 ms    Should Be Connected By TLS    4
+    ${dpid}=    Dpid Of    4
+    ${owner}=    Owner Of    ${dpid}
+    Should Contain    ${owner}    CN=node4
+
 *** Keywords ***
 Start Two Nodes With Certificates
     ${options}=    Make Authorities

@@ -62,7 +62,7 @@ pub struct ServeOptions {
     /// Who vouches for the certificates of switches, in PEM; a switch without one is refused
     #[arg(long, env = "COEUS_SWITCH_TLS_CA", value_name = "FILE")]
     pub switch_tls_ca: Option<PathBuf>,
-    /// A switch to connect to: tcp:HOST:PORT or unix:PATH; may be repeated
+    /// A switch to connect to: tcp:HOST:PORT, ssl:HOST:PORT (with certificates) or unix:PATH; may be repeated
     #[arg(long, env = "COEUS_OVSDB_CONNECT", value_name = "TARGET", value_delimiter = ',')]
     pub ovsdb_connect: Vec<String>,
     /// The bridge that pods are plugged into [default: br-int]
@@ -203,8 +203,10 @@ pub enum SettingsError {
     Limit(#[from] LimitError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("ovsdb-connect {0:?}: say tcp:HOST:PORT or unix:PATH")]
+    #[error("ovsdb-connect {0:?}: say tcp:HOST:PORT, ssl:HOST:PORT or unix:PATH")]
     Target(String),
+    #[error("ovsdb-connect {0:?}: TLS needs switch-tls-certificate, switch-tls-key and switch-tls-ca")]
+    TargetTls(String),
 }
 
 impl Settings {
@@ -301,12 +303,13 @@ impl Settings {
         if let Some(target) = settings.controller.as_ref().filter(|target| target.starts_with(other)) {
             return Err(SettingsError::Controller { target: target.clone(), how, scheme });
         }
-        if let Some(wrong) = settings
-            .ovsdb_connect
-            .iter()
-            .find(|target| !target.starts_with("tcp:") && !target.starts_with("unix:"))
-        {
-            return Err(SettingsError::Target(wrong.clone()));
+        for target in &settings.ovsdb_connect {
+            match target.split_once(':') {
+                Some(("tcp" | "unix", _)) => {}
+                Some(("ssl", _)) if settings.switch_tls.is_some() => {}
+                Some(("ssl", _)) => return Err(SettingsError::TargetTls(target.clone())),
+                _ => return Err(SettingsError::Target(target.clone())),
+            }
         }
         Ok(settings)
     }
@@ -390,6 +393,13 @@ mod tests {
             assert_eq!(with(text).is_ok(), fine, "{text}");
             assert_eq!(with(&format!("{whole}{text}")).is_ok(), !fine, "{text} with TLS");
         }
+        let dialled = "ovsdb-connect = [\"ssl:192.0.2.1:6640\"]";
+        assert!(with(&format!("{whole}{dialled}")).is_ok());
+        let without = with(dialled).unwrap_err().to_string();
+        assert!(without.contains("switch-tls-certificate"), "{without}");
+        assert!(
+            with("ovsdb-connect = [\"192.0.2.1:6640\"]").unwrap_err().to_string().contains("ssl:HOST:PORT")
+        );
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Who may connect as a switch: mutual TLS, and the identity that a datapath belongs to.
 //!
 //! ```text
-//! connection ─► enter: TLS with a certificate of our authority ─► identity ─► claim: this datapath is his ─► session
-//!                 └► refused ◄────────────────────────────────────────────────┘
+//! connection ─► enter, or dial: TLS with a certificate of our authority ─► identity ─► claim: this datapath is his ─► session
+//!                       └► refused ◄────────────────────────────────────────────────┘
 //! ```
 //! Without TLS there is no identity, and nothing is asked. A datapath belongs to whom the configuration names, else to whoever came with
 //! it first (`coeus-switch`). Who is refused is logged, counted and shown.

@@ -1,13 +1,17 @@
+use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::PoisonError;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsAcceptor;
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
+use tokio_rustls::{TlsAcceptor, TlsConnector, client};
 use tracing::info;
 
 use super::tls::{Shown, reason_of};
@@ -40,30 +44,63 @@ impl Admission {
     ) -> Result<(Stream, Option<Identity>), Refused> {
         let Some(tls) = &self.tls else { return Ok((Stream::Plain(stream), None)) };
         let shown = Shown::default();
-        let who = || shown.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let refused = |reason, detail: String| {
-            let identity = who().map(|identity| identity.name);
-            self.refuse(Refused {
-                protocol,
-                address: peer.ip().to_canonical(),
-                reason,
-                dpid: None,
-                identity,
-                detail,
-            })
+        let done = match tls.config(&shown) {
+            Ok(config) => timeout(HANDSHAKE, TlsAcceptor::from(config).accept(stream)).await,
+            Err(error) => Ok(Err(io::Error::other(error))),
         };
-        let config = tls.config(&shown).map_err(|error| refused(Reason::Handshake, error.to_string()))?;
-        match tokio::time::timeout(HANDSHAKE, TlsAcceptor::from(config).accept(stream)).await {
-            Ok(Ok(stream)) => Ok((Stream::Tls(Box::new(stream)), who())),
-            Ok(Err(error)) => {
-                let (reason, detail) = reason_of(&error);
-                Err(refused(reason, detail))
+        let (stream, identity) = self.handshake(protocol, peer, &shown, done)?;
+        Ok((Stream::Tls(Box::new(stream)), identity))
+    }
+
+    /// TLS with a switch that was dialled; whose it is.
+    ///
+    /// # Errors
+    /// Who is not talked to, and why; that is noted already.
+    pub async fn dial(
+        &self,
+        protocol: Protocol,
+        stream: TcpStream,
+        peer: SocketAddr,
+    ) -> Result<(client::TlsStream<TcpStream>, Option<Identity>), Refused> {
+        let shown = Shown::default();
+        let config = match &self.tls {
+            Some(tls) => tls.dialling(&shown).map_err(io::Error::other),
+            None => Err(io::Error::other("there is no certificate for switches; set switch-tls-certificate")),
+        };
+        let done = match config {
+            Ok(config) => {
+                let name = ServerName::from(peer.ip());
+                timeout(HANDSHAKE, TlsConnector::from(config).connect(name, stream)).await
             }
+            Err(error) => Ok(Err(error)),
+        };
+        self.handshake(protocol, peer, &shown, done)
+    }
+
+    fn handshake<T>(
+        &self,
+        protocol: Protocol,
+        peer: SocketAddr,
+        shown: &Shown,
+        done: Result<io::Result<T>, Elapsed>,
+    ) -> Result<(T, Option<Identity>), Refused> {
+        let identity = shown.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (reason, detail) = match done {
+            Ok(Ok(stream)) => return Ok((stream, identity)),
+            Ok(Err(error)) => reason_of(&error),
             Err(_) => {
                 let detail = format!("the handshake was not done within {} s", HANDSHAKE.as_secs());
-                Err(refused(Reason::Handshake, detail))
+                (Reason::Handshake, detail)
             }
-        }
+        };
+        Err(self.refuse(Refused {
+            protocol,
+            address: peer.ip().to_canonical(),
+            reason,
+            dpid: None,
+            identity: identity.map(|identity| identity.name),
+            detail,
+        }))
     }
 
     /// Lets somebody be a datapath: his own, or one that is nobody's yet, which is his from now on. Without an identity nothing is asked.

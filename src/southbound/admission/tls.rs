@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustls::client::danger::HandshakeSignatureValid;
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
+    SignatureScheme, SupportedProtocolVersion,
 };
 
 use super::{Identity, Reason};
@@ -36,7 +38,9 @@ pub enum TlsError {
     Config(#[from] Error),
 }
 
-/// What a listener for switches needs.
+const VERSIONS: [&SupportedProtocolVersion; 2] = [&rustls::version::TLS13, &rustls::version::TLS12];
+
+/// What connections with switches need, whoever dials.
 #[derive(Debug)]
 pub struct Tls {
     provider: Arc<CryptoProvider>,
@@ -72,11 +76,25 @@ impl Tls {
     pub(super) fn config(&self, shown: &Shown) -> Result<Arc<ServerConfig>, Error> {
         let noting = Noting { verifier: self.verifier.clone(), shown: shown.clone() };
         let mut config = ServerConfig::builder_with_provider(self.provider.clone())
-            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
+            .with_protocol_versions(&VERSIONS)?
             .with_client_cert_verifier(Arc::new(noting))
             .with_cert_resolver(self.certificate.clone());
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
+        Ok(Arc::new(config))
+    }
+
+    /// The same for a connection that we dial: the switch's certificate has to be as good as that of one that dials in.
+    pub(super) fn dialling(&self, shown: &Shown) -> Result<Arc<ClientConfig>, Error> {
+        let noting = Noting { verifier: self.verifier.clone(), shown: shown.clone() };
+        let mut config = ClientConfig::builder_with_provider(self.provider.clone())
+            .with_protocol_versions(&VERSIONS)?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(noting))
+            .with_client_cert_resolver(self.certificate.clone());
+        config.resumption = Resumption::disabled();
+        // Switches are not known by names of hosts.
+        config.enable_sni = false;
         Ok(Arc::new(config))
     }
 }
@@ -121,6 +139,41 @@ impl ClientCertVerifier for Noting {
     ) -> Result<ClientCertVerified, Error> {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(Identity::of(end_entity));
         self.verifier.verify_client_cert(end_entity, intermediates, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
+}
+
+impl ServerCertVerifier for Noting {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.verify_client_cert(end_entity, intermediates, now).map(|_| ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(

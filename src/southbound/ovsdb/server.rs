@@ -46,36 +46,60 @@ pub async fn serve(
     }
 }
 
-/// Dials one switch (`tcp:HOST:PORT` or `unix:PATH`), again and again, until the task is dropped.
+/// Between two attempts to reach a switch: at first, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(8));
+
+/// Dials one switch (`tcp:HOST:PORT`, `ssl:HOST:PORT` or `unix:PATH`), again and again, until the task is dropped.
 pub async fn connect(target: String, settings: Settings, datastore: Handle) {
     let names = Names::new(datastore.snapshot().schema);
-    let mut pause = Duration::from_millis(250);
+    let mut pause = PAUSES.0;
     loop {
-        let end = match target.split_once(':') {
-            Some(("tcp", address)) => match TcpStream::connect(address).await {
-                Ok(stream) => {
-                    pause = Duration::from_millis(250);
-                    let controller = controller(&settings, &stream);
-                    let from = session::From { peer: address, address: None, identity: None };
-                    session::run(stream, from, &controller, &settings, &names, &datastore).await.to_string()
-                }
-                Err(error) => error.to_string(),
-            },
-            Some(("unix", path)) => match UnixStream::connect(path).await {
-                Ok(stream) => {
-                    pause = Duration::from_millis(250);
-                    let controller =
-                        settings.controller.clone().unwrap_or_else(|| local_controller(&settings));
-                    let from = session::From { peer: path, address: None, identity: None };
-                    session::run(stream, from, &controller, &settings, &names, &datastore).await.to_string()
-                }
-                Err(error) => error.to_string(),
-            },
-            _ => "neither tcp:HOST:PORT nor unix:PATH".to_owned(),
+        let end = match session_with(&target, &settings, &names, &datastore).await {
+            Ok(end) => {
+                pause = PAUSES.0;
+                end.to_string()
+            }
+            Err(reason) => reason,
         };
         warn!(target, reason = end, retry_ms = pause.as_millis() as u64, "ovsdb");
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_secs(8));
+        pause = (pause * 2).min(PAUSES.1);
+    }
+}
+
+/// One session with the switch at `target`, to its end.
+///
+/// # Errors
+/// Why none came about.
+async fn session_with(
+    target: &str,
+    settings: &Settings,
+    names: &Names,
+    datastore: &Handle,
+) -> Result<session::End, String> {
+    let away = |error: std::io::Error| error.to_string();
+    let (scheme, address) = target.split_once(':').unwrap_or_default();
+    let from = session::From { peer: address, address: None, identity: None };
+    match scheme {
+        "unix" => {
+            let stream = UnixStream::connect(address).await.map_err(away)?;
+            let controller = settings.controller.clone().unwrap_or_else(|| local_controller(settings));
+            Ok(session::run(stream, from, &controller, settings, names, datastore).await)
+        }
+        "tcp" | "ssl" => {
+            let stream = TcpStream::connect(address).await.map_err(away)?;
+            let _ = stream.set_nodelay(true);
+            let controller = controller(settings, &stream);
+            if scheme == "tcp" {
+                return Ok(session::run(stream, from, &controller, settings, names, datastore).await);
+            }
+            let peer = stream.peer_addr().map_err(away)?;
+            let dialled = settings.admission.dial(Protocol::Ovsdb, stream, peer).await;
+            let (stream, identity) = dialled.map_err(|refused| refused.to_string())?;
+            let from = session::From { address: Some(peer), identity, ..from };
+            Ok(session::run(stream, from, &controller, settings, names, datastore).await)
+        }
+        _ => Err("neither tcp:HOST:PORT, ssl:HOST:PORT nor unix:PATH".into()),
     }
 }
 

@@ -58,7 +58,7 @@ pub enum End {
 pub struct From<'a> {
     /// As it is shown.
     pub peer: &'a str,
-    /// Of a switch that dialled in.
+    /// Of a switch that dialled in, or was dialled by TLS.
     pub address: Option<SocketAddr>,
     /// With TLS: whose it is.
     pub identity: Option<Identity>,
