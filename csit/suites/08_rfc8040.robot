@@ -113,6 +113,12 @@ RFC 8040 4.7 DELETE Is 204 And Then 404
     Exchange    DELETE    ${POD}    204
     Exchange    DELETE    ${POD}    404
 
+RFC 7950 7.5.1 An Empty Container Is There And Is Not Created
+    ${answer}=    Exchange    POST    ${DATA}    409    {"dhcp_allocation_pool:dhcp_allocation_pool":{}}
+    Should Contain    ${answer.text}    data-exists
+    Exchange    PUT    ${DATA}/dhcp_allocation_pool:dhcp_allocation_pool    204    {"dhcp_allocation_pool:dhcp_allocation_pool":{}}
+    Exchange    GET    ${DATA}/dhcp_allocation_pool:dhcp_allocation_pool    404
+
 RFC 8040 4.8 An Unknown Query Parameter Is 400
     Exchange    GET    ${POD}?nothing\=1    400
 

@@ -15,8 +15,8 @@ use super::{
 };
 use crate::access::{Gatekeeper, Grants};
 use crate::schema::{
-    DataPath, Fields, Index, Parents, Schema, SchemaId, diff, merge_layers, reposition, stamp_since, tree,
-    validate_with,
+    DataPath, Fields, Index, Kind, Node, Parents, Schema, SchemaId, diff, merge_layers, reposition,
+    stamp_since, tree, validate_with,
 };
 
 /// Modules with state that is not journalled: it is known to the controller that writes, and to none that follows.
@@ -530,8 +530,11 @@ pub(super) fn apply_edit(after: &mut Snapshot, edit: &Edit, revision: u64) -> Re
     let there = edit.path.steps.is_empty() || tree::get_ref(&layers.input, &edit.path).is_some();
     let derived = !edit.path.steps.is_empty() && tree::get_ref(&layers.derived, &edit.path).is_some();
     let missing = || DatastoreError::Missing { path: edit.path.display(schema) };
+    let implicit = is_implicit(schema, edit);
     match edit.operation {
-        Operation::Create if there => return Err(DatastoreError::Exists { path: edit.path.display(schema) }),
+        Operation::Create if there || implicit => {
+            return Err(DatastoreError::Exists { path: edit.path.display(schema) });
+        }
         Operation::Delete if !there && derived => {
             let owner = "what was configured".to_owned();
             return Err(DatastoreError::DerivedOwned { path: edit.path.display(schema), owner });
@@ -557,7 +560,15 @@ pub(super) fn apply_edit(after: &mut Snapshot, edit: &Edit, revision: u64) -> Re
     if let Some(position) = &edit.position {
         reposition(input, schema, &edit.path, position)?;
     }
-    Ok(!there)
+    Ok(!there && !implicit)
+}
+
+/// Whether what is put is an empty container without presence: it is there whenever its parent is, so nothing is created
+/// (RFC 7950 section 7.5.1).
+fn is_implicit(schema: &Schema, edit: &Edit) -> bool {
+    let kind = edit.path.last_node().map(|id| &schema.node(id).kind);
+    let is_empty = matches!(&edit.node, Some(Node::Container(fields)) if fields.is_empty());
+    is_empty && matches!(kind, Some(Kind::Container { presence: false }))
 }
 
 pub(super) fn changes(before: &Snapshot, after: &Snapshot) -> Vec<Change> {

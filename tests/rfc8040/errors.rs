@@ -92,6 +92,31 @@ fn rfc8040_4_4_1_a_post_to_a_missing_parent_is_404() {
 }
 
 #[test]
+fn rfc7950_7_5_1_an_empty_container_without_presence_is_there_and_nothing_is_created() {
+    let server = Server::lab();
+    let empty = json!({"lab:lab": {}}).to_string();
+    let revision = server.state().0;
+    let refused = server.send("POST", "/rests/data", &empty);
+    assert_eq!((refused.status, refused.tag().as_deref()), (409, Some("data-exists")));
+    let edit = json!({"ietf-yang-patch:yang-patch": {"patch-id": "p", "edit": [
+        {"edit-id": "e", "operation": "create", "target": "/lab:lab", "value": {"lab:lab": {}}}]}});
+    let patched = server.with(
+        "Content-Type: application/yang-patch+json\r\n",
+        "PATCH",
+        "/rests/data",
+        &edit.to_string(),
+    );
+    assert_eq!(patched.status, 409, "{}", patched.body);
+    let put = server.send("PUT", LAB, &empty);
+    assert_eq!((put.status, put.header("location")), (204, None));
+    assert_eq!(server.send("GET", LAB, "").status, 404, "it holds nothing");
+    assert_eq!(server.state().0, revision, "nothing has changed");
+    let server = Server::lab();
+    let inner = json!({"lab:limits": {}}).to_string();
+    assert_eq!(server.send("POST", LAB, &inner).status, 409, "the same further down");
+}
+
+#[test]
 fn rfc8040_4_6_1_patch_never_creates_the_entry_it_names() {
     let server = Server::lab();
     let item = json!({"lab:item": [{"name": "a"}]}).to_string();
