@@ -152,12 +152,16 @@ fn serve(options: ServeOptions) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         use tokio::signal::unix::{SignalKind, signal};
         let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
+        // Elsewhere: a store that is away is asked for seconds, and whoever ends the program meanwhile is heard.
+        let preparing = tokio::spawn(async move { app::Prepared::when_there(&settings).await });
         let prepared = tokio::select! {
-            prepared = app::Prepared::when_there(&settings) => prepared.map_err(|error| error.to_string())?,
+            prepared = preparing => {
+                prepared.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?
+            }
             _ = terminate.recv() => return Ok(()),
             _ = interrupt.recv() => return Ok(()),
         };
@@ -205,7 +209,10 @@ fn serve(options: ServeOptions) -> Result<(), String> {
         controller.stop().await;
         resign(lease).await;
         Ok(())
-    })
+    });
+    // What has to be finished is: nobody waits for a store that does not answer.
+    runtime.shutdown_background();
+    outcome
 }
 
 /// A lease, and the task that ends the program when it is lost.

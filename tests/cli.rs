@@ -4,9 +4,10 @@
 #[path = "support/program.rs"]
 mod program;
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use program::Program;
 
@@ -145,4 +146,29 @@ fn exit_codes_say_what_went_wrong() {
     let (untrusted, _, error) = controller.run_as("secret", &stranger, &["nodes"], "");
     assert_eq!(untrusted, 6, "{error}");
     assert!(error.contains("--cacert"), "{error}");
+}
+
+#[test]
+fn a_controller_that_waits_for_its_store_ends_when_it_is_told() {
+    use rustix::process::{Pid, Signal, kill_process};
+    // It takes connections, and says nothing.
+    let store = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let store = format!("etcd://{}/test", store.local_addr().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let any = "127.0.0.1:0";
+    let mut controller = Command::new(env!("CARGO_BIN_EXE_coeus"))
+        .args(["serve", "--restconf", any, "--openflow", any, "--ovsdb", any, "--store", &store])
+        .arg("--data-dir")
+        .arg(folder.path())
+        .env("COEUS_ADMIN_PASSWORD", "secret")
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(controller.stderr.take().unwrap()).lines();
+    let begun = log.any(|line| line.unwrap().contains("are shown this certificate"));
+    assert!(begun, "it has not come to open its store");
+    let told = Instant::now();
+    kill_process(Pid::from_raw(controller.id().cast_signed()).unwrap(), Signal::TERM).unwrap();
+    assert!(controller.wait().unwrap().success());
+    assert!(told.elapsed() < Duration::from_secs(5), "it took {:?}", told.elapsed());
 }
