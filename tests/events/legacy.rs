@@ -1,8 +1,10 @@
 //! OpenDaylight's older way: RPC, stream, websocket.
 
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use coeus::northbound::http::tls::{self, Files};
+use coeus::northbound::restconf::{Active, Relay, serve};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
@@ -66,6 +68,55 @@ fn changes_come_through_the_websocket_that_the_stream_names() {
     while server.readers.count() > 0 {
         put_pod(&server, 2, &server.datastore.snapshot().revision.0.to_string());
     }
+}
+
+/// A controller that is reached by TLS, and one that follows it.
+fn active_and_follower() -> (Server, Server) {
+    let mut app = None;
+    let active = Server::adjusted(|whole| app = Some(whole.clone()));
+    let folder = tempfile::tempdir().unwrap();
+    let tls = tls::load(folder.path(), &Files::default(), &["localhost".into()], SystemTime::now()).unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            serve(listener, Some(tls.config), app.unwrap(), std::future::pending()).await;
+        });
+    });
+    let follower = Server::adjusted(move |app| {
+        let relay = Relay::default();
+        relay.follow(Some(Active { name: "other".into(), address, fingerprint: tls.fingerprint }));
+        app.relay = Some(relay);
+    });
+    (active, follower)
+}
+
+#[test]
+fn a_follower_passes_the_websocket_on_to_the_active_controller() {
+    let (active, follower) = active_and_follower();
+    let input = json!({"path": "/pod:coe", "sal-remote-augment:scope": "SUBTREE"});
+    let name = create(&follower, "restconf", &input);
+    // As the client has come to the follower, not as that one goes on.
+    let location = location(&follower, &name);
+    assert!(location.starts_with("ws://"), "{location}");
+    let mut socket = connect(&follower, &location);
+    for pod in ["web", "db"] {
+        put_pod(&active, 1, pod);
+        assert!(text(&mut socket).contains(&format!(">{pod}</name>")));
+    }
+    assert_eq!((active.readers.count(), follower.readers.count()), (1, 0));
+    socket.close(None).unwrap();
+    while socket.read().is_ok() {}
+    while active.readers.count() > 0 {
+        put_pod(&active, 2, &active.datastore.snapshot().revision.0.to_string());
+    }
+    // Who is nobody gets no websocket of the active one either.
+    let path = format!("/restconf/streams/websocket/{name}");
+    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    assert_eq!(follower.raw("GET", &path, upgrade, b"").status, 401);
 }
 
 #[test]

@@ -76,29 +76,36 @@ impl Server {
 
     /// The same; `sink` hears what changes on the switches.
     pub fn network_with(sink: coeus::renderers::Sink) -> Server {
-        Server::rendering(sink, CandidateLimits::default(), None)
+        Server::rendering(sink, CandidateLimits::default(), |_| {})
     }
 
     /// The same; writes may wait for these switches.
     pub fn programmed(sink: coeus::renderers::Sink, switches: Arc<dyn Switches>) -> Server {
-        Server::rendering(sink, CandidateLimits::default(), Some(switches))
+        Server::rendering(sink, CandidateLimits::default(), |app| app.switches = Some(switches))
+    }
+
+    /// A server of the built-in models that differs in this.
+    pub fn adjusted(adjust: impl FnOnce(&mut App)) -> Server {
+        let (schema, limits) = (builtin(), events::Limits::default());
+        let engine = Box::new(NullEngine);
+        Server::with_bounds(schema, engine, operations(schema), limits, CandidateLimits::default(), adjust)
     }
 
     /// The same with other bounds on candidates.
     pub fn with_candidates(candidates: CandidateLimits) -> Server {
-        Server::rendering(Box::new(|_, _| {}), candidates, None)
+        Server::rendering(Box::new(|_, _| {}), candidates, |_| {})
     }
 
     fn rendering(
         sink: coeus::renderers::Sink,
         candidates: CandidateLimits,
-        switches: Option<Arc<dyn Switches>>,
+        adjust: impl FnOnce(&mut App),
     ) -> Server {
         let engine = coeus::renderers::Engine::new(builtin(), sink);
         let mut operations = Operations::default();
         coeus::northbound::rpcs::register(builtin(), &mut operations);
         let limits = events::Limits::default();
-        Server::with_bounds(builtin(), Box::new(engine), operations, limits, candidates, switches)
+        Server::with_bounds(builtin(), Box::new(engine), operations, limits, candidates, adjust)
     }
 
     fn of(schema: &'static Schema) -> Server {
@@ -111,7 +118,7 @@ impl Server {
         operations: Operations,
         limits: events::Limits,
     ) -> Server {
-        Server::with_bounds(schema, engine, operations, limits, CandidateLimits::default(), None)
+        Server::with_bounds(schema, engine, operations, limits, CandidateLimits::default(), |_| {})
     }
 
     fn with_bounds(
@@ -120,7 +127,7 @@ impl Server {
         mut operations: Operations,
         limits: events::Limits,
         candidates: CandidateLimits,
-        switches: Option<Arc<dyn Switches>>,
+        adjust: impl FnOnce(&mut App),
     ) -> Server {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -132,10 +139,10 @@ impl Server {
         let datastore = started.handle.clone().with_candidates(candidates);
         let mut app = App::new(datastore, Accounts::admin("secret").unwrap());
         app.limits.body = 1 << 20;
-        app.switches = switches;
         let readers = events::install(&mut app, &mut operations, limits);
         runtime.block_on(events::announce(&started.handle)).unwrap();
         app.operations = operations.into();
+        adjust(&mut app);
         runtime.spawn(serve(listener, None, app, std::future::pending()));
         Server { address, datastore: started.handle, readers, _runtime: runtime }
     }

@@ -199,7 +199,8 @@ where
         let Err(error) = outcome else {
             if let Some(successor) = takeover.take() {
                 let parts = connection.into_parts();
-                successor(Raw { io: Box::new(parts.io.into_inner()), read: parts.read_buf }).await;
+                let (io, read) = (Box::new(parts.io.into_inner()), parts.read_buf);
+                successor(Raw { io, read, closing: self.closing }).await;
             }
             return;
         };

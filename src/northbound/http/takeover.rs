@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
 
 /// A connection without HTTP.
 pub struct Raw {
     pub io: Box<dyn Duplex>,
     /// What the client has sent already.
     pub read: Bytes,
+    /// Changes when the server stops.
+    pub closing: watch::Receiver<()>,
 }
 
 /// Bytes both ways.

@@ -33,6 +33,7 @@ pub use media::Encoding;
 pub use monitoring::announce;
 pub use operations::{Call, Operations, Outcome};
 pub(in crate::northbound) use query::pairs;
+pub(in crate::northbound) use relay::is_tls;
 pub use relay::{Active, Relay};
 pub use server::{Inside, serve};
 pub use wait::Switches;

@@ -9,8 +9,10 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncWriteExt, copy_bidirectional};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::client::TlsStream;
@@ -19,15 +21,16 @@ use super::face::{Datastore, Face};
 use super::routes::{self, Target};
 use super::{App, Problem, Problems, conditions, query};
 use crate::datastore::{Store, is_passing_module};
-use crate::northbound::http::pinned;
+use crate::northbound::http::{Raw, Takeover, pinned};
 use crate::schema::DataPath;
 
-/// Says that a request was sent on already.
+/// Says that a request was sent on already, and by what its client came: `https` or `http`.
 const RELAYED: HeaderName = HeaderName::from_static("coeus-relayed");
 /// `local`: an answer from what is here, which may be behind.
 const READ: HeaderName = HeaderName::from_static("coeus-read");
 /// How long is waited for the store before a read is refused.
 const STORE: Duration = Duration::from_secs(3);
+const WEBSOCKET: &str = "websocket";
 const CONNECT: Duration = Duration::from_secs(2);
 /// When to ask again: a change of the active controller takes a few seconds.
 const AGAIN: u64 = 1;
@@ -186,7 +189,13 @@ pub(super) async fn send(
     parts: Parts,
     body: Body,
 ) -> Result<Response<Body>, Problems> {
-    let request = relayed(app, parts, body).await?;
+    let takeover = takeover(&parts).cloned();
+    let mut request = relayed(app, parts, body).await?;
+    if takeover.is_some() {
+        for (name, value) in [(header::CONNECTION, "upgrade"), (header::UPGRADE, WEBSOCKET)] {
+            request.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+    }
     let away = |reason: String| {
         unavailable(&format!(
             "the active controller ({}) cannot be reached: {reason}; nothing was done, ask again",
@@ -201,12 +210,15 @@ pub(super) async fn send(
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| away(error.to_string()))?;
     tokio::spawn(async move {
-        if let Err(error) = connection.await {
+        if let Err(error) = connection.with_upgrades().await {
             tracing::debug!(%error, "a connection to the active controller ended");
         }
     });
     let patience = app.limits.request_time().saturating_sub(Duration::from_secs(1));
     match timeout(patience, sender.send_request(request)).await {
+        Ok(Ok(response)) if response.status() == StatusCode::SWITCHING_PROTOCOLS => takeover
+            .map(|takeover| switched(&takeover, response))
+            .ok_or_else(|| lost(active, "it changed to a protocol that nobody asked for")),
         Ok(Ok(response)) => {
             let (mut parts, body) = response.into_parts();
             without_hops(&mut parts.headers);
@@ -214,6 +226,45 @@ pub(super) async fn send(
         }
         Ok(Err(error)) => Err(lost(active, &error.to_string())),
         Err(_) => Err(lost(active, "it took too long")),
+    }
+}
+
+/// The connection of a client who wants it to go on as a websocket.
+fn takeover(parts: &Parts) -> Option<&Takeover> {
+    let asks = |name, word| {
+        let values = parts.headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))
+    };
+    let asks = asks(header::CONNECTION, "upgrade") && asks(header::UPGRADE, WEBSOCKET);
+    parts.extensions.get().filter(|_| asks)
+}
+
+/// The answer behind which no HTTP comes: bytes are passed on both ways, until either side or this program ends it.
+fn switched(takeover: &Takeover, mut response: Response<Incoming>) -> Response<Body> {
+    let there = hyper::upgrade::on(&mut response);
+    takeover.leave(Box::new(|raw| {
+        Box::pin(async move {
+            let Ok(there) = there.await else { return };
+            let (Raw { mut io, read, mut closing }, mut there) = (raw, TokioIo::new(there));
+            let passed = async {
+                there.write_all(&read).await?;
+                copy_bidirectional(&mut io, &mut there).await
+            };
+            tokio::select! {
+                _ = passed => {}
+                _ = closing.changed() => {}
+            }
+        })
+    }));
+    response.map(|_| Body::empty())
+}
+
+/// Whether the client has come by TLS, to whichever controller.
+pub(in crate::northbound) fn is_tls(parts: &Parts) -> bool {
+    match parts.headers.get(RELAYED).map(HeaderValue::as_bytes) {
+        Some(b"https") => true,
+        Some(b"http") => false,
+        _ => parts.extensions.get::<Takeover>().is_some_and(Takeover::is_tls),
     }
 }
 
@@ -231,7 +282,8 @@ async fn relayed(app: &App, mut parts: Parts, body: Body) -> Result<Request<Body
     }
     without_hops(&mut parts.headers);
     parts.headers.remove(header::EXPECT);
-    parts.headers.insert(RELAYED, HeaderValue::from_static("1"));
+    let came = HeaderValue::from_static(if is_tls(&parts) { "https" } else { "http" });
+    parts.headers.insert(RELAYED, came);
     let target = parts.uri.path_and_query().map_or("/", |target| target.as_str()).to_owned();
     if let Some(host) = parts.uri.authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok()) {
         parts.headers.entry(header::HOST).or_insert(host);

@@ -14,7 +14,9 @@ use super::stream;
 use super::{Scope, Watched};
 use crate::datastore::Revision;
 use crate::northbound::http::Takeover;
-use crate::northbound::restconf::{App, Call, Encoding, Operations, Outcome, Problem, Problems, pairs};
+use crate::northbound::restconf::{
+    App, Call, Encoding, Operations, Outcome, Problem, Problems, is_tls, pairs,
+};
 use crate::schema::{Fields, Schema};
 
 const STREAM: &str = "/restconf/streams/stream/";
@@ -79,9 +81,8 @@ pub fn answer(
     if is_socket {
         return Some(socket(registry, app, user, parts, watched));
     }
-    let is_tls = parts.extensions.get::<Takeover>().is_some_and(Takeover::is_tls);
     let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1");
-    let scheme = if is_tls { "wss" } else { "ws" };
+    let scheme = if is_tls(parts) { "wss" } else { "ws" };
     // What happens until the websocket is there is told through it.
     let revision = registry.datastore.snapshot().revision.0;
     let location = format!("{scheme}://{host}{SOCKET}{name}?start-revision={revision}");
