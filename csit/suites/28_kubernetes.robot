@@ -180,6 +180,7 @@ A Controller Follows A Cluster Itself
     Datastore Should Follow
     Network Should Become    blue    s2    False    NetworkPending
     Records Should Name    kube
+    Resource Should Come To Say    /metrics    coeus_build_info    coeus_watch_leader 1    coeus_watch_edits_total
     Stop Controller
     Leader Should Become    nobody
     Start Controller

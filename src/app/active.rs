@@ -153,6 +153,7 @@ impl Prepared {
             openflow: openflow_address,
             ovsdb: ovsdb_address,
             app: self.app,
+            metrics: self.metrics,
             readers: self.readers,
             stop: self.stop,
             northbound: self.northbound,

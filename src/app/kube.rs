@@ -59,6 +59,7 @@ pub async fn follow(controller: &Controller, asked: Kube) -> Result<Following, F
     let started = tokio::task::spawn_blocking(move || Follower::start(&asked)).await;
     let follower = started.map_err(|error| failed(error.to_string()))??;
     let stop = Box::new(follower.stopper());
+    controller.metrics.also(follower.numbers());
     let inside = Inside { requests, runtime: Handle::current() };
     let thread = std::thread::Builder::new().name("kube".into()).spawn(move || follower.run(inside));
     Ok(Following { stop, thread: thread.map_err(|error| failed(error.to_string()))? })

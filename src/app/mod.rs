@@ -38,6 +38,7 @@ use crate::datastore::{self, Handle};
 use crate::net::Dpid;
 use crate::northbound::events;
 use crate::northbound::http::tls;
+use crate::northbound::metrics::Metrics;
 use crate::northbound::restconf::{self, App};
 use crate::observe::drops::DropLog;
 use crate::observe::policies;
@@ -83,6 +84,7 @@ pub struct Controller {
     pub openflow: SocketAddr,
     pub ovsdb: SocketAddr,
     app: App,
+    metrics: Metrics,
     readers: events::Registry,
     stop: watch::Sender<bool>,
     northbound: Vec<JoinHandle<()>>,
@@ -110,6 +112,7 @@ pub struct Prepared {
     certificate: String,
     admission: Admission,
     drop_log: DropLog,
+    metrics: Metrics,
     counting: policies::Counting,
     ended: mpsc::Sender<openflow::FlowEnded>,
     /// Who serves clients, and who will.

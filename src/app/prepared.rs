@@ -124,8 +124,9 @@ impl Prepared {
             admission.refusals().register(registry);
         });
         app.resources.push(Arc::new(metrics.clone()));
+        let answers = metrics.clone();
         app.answered = Some(Arc::new(move |path, method, status, took| {
-            metrics.answered(path, method, status, took);
+            answers.answered(path, method, status, took);
         }));
         let statistics = Statistics::new(programmers.clone(), settings.statistics);
         let (ended, all_ended) = mpsc::channel(ENDED);
@@ -162,6 +163,7 @@ impl Prepared {
             certificate: tls.fingerprint,
             admission,
             drop_log,
+            metrics,
             counting,
             ended,
             northbound: Vec::new(),

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use coeus_watch::List;
 use coeus_watch::elect::Candidacy;
@@ -206,6 +206,12 @@ impl Follower {
         let tell = self.tell.clone();
         // Nobody may listen any more; then it has stopped.
         move || drop(tell.send(Told::Stop))
+    }
+
+    /// Its numbers, as a page that OpenMetrics has.
+    pub fn numbers(&self) -> impl Fn() -> String + Send + Sync + use<> {
+        let (tally, tenure) = (self.tally.clone(), self.tenure.clone());
+        move || tally.text(&tenure, Instant::now())
     }
 
     /// Keeps the datastore true until it is told to stop; then gives the lead back.

@@ -7,7 +7,7 @@
 mod process;
 mod state;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -26,6 +26,9 @@ use crate::datastore::Handle;
 /// What is answered. Source: OpenMetrics 1.0, "Content Type".
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// With which a page ends. Source: OpenMetrics 1.0, "Overall Structure".
+const END: &str = "# EOF\n";
+
 type Labels = Vec<(&'static str, String)>;
 
 /// All numbers of one controller.
@@ -34,6 +37,7 @@ pub struct Metrics {
     registry: Arc<Registry>,
     requests: Family<Labels, Counter>,
     took: Family<Labels, Histogram, fn() -> Histogram>,
+    behind: Arc<OnceLock<Box<dyn Fn() -> String + Send + Sync>>>,
 }
 
 /// From 0.1 ms to 26 s, each four times the one before.
@@ -64,7 +68,7 @@ impl Metrics {
         more(&mut registry);
         registry.register_collector(Box::new(state::State::new(datastore.clone())));
         registry.register_collector(Box::new(process::Process));
-        Metrics { registry: Arc::new(registry), requests, took }
+        Metrics { registry: Arc::new(registry), requests, took, behind: Arc::default() }
     }
 
     /// Counts an answer.
@@ -76,12 +80,21 @@ impl Metrics {
         self.requests.get_or_create(&labels).inc();
     }
 
+    /// Has the numbers of another part behind these: a page in the same format, with names of its own. The first one asked for stays.
+    pub fn also(&self, page: impl Fn() -> String + Send + Sync + 'static) {
+        let _ = self.behind.set(Box::new(page));
+    }
+
     /// The page.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail; what a collector could not say is missing.
         if encode(&mut text, &self.registry).is_err() {
             tracing::warn!("the metrics are not complete");
+        }
+        if let Some(page) = self.behind.get() {
+            text.truncate(text.trim_end_matches(END).len());
+            text.push_str(&page());
         }
         text
     }
