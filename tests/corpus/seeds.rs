@@ -27,6 +27,7 @@ const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
 pub fn of(target: &str) -> Vec<Vec<u8>> {
     match target {
+        "http" => http(),
         "openflow" => openflow(),
         "ovsdb" => ovsdb(),
         "dhcp" => dhcp4().into_iter().chain(dhcp6()).collect(),
@@ -36,6 +37,73 @@ pub fn of(target: &str) -> Vec<Vec<u8>> {
         "log" => log(),
         _ => Vec::new(),
     }
+}
+
+/// Connections of clients who are known, and of some who are not.
+fn http() -> Vec<Vec<u8>> {
+    const LOGIN: &str = "Authorization: Basic YWRtaW46c2VjcmV0\r\n";
+    const POD: &str = r#"{"pod:pods":[{"uid":"00000000-0000-4000-8000-000000000001","name":"web"}]}"#;
+    const AT: &str = "/rests/data/pod:coe/pods=00000000-0000-4000-8000-000000000001";
+    const XML: &str = "<pods xmlns=\"urn:opendaylight:coe:northbound:pod\"><uid>00000000-0000-4000-8000-000000000001</uid></pods>";
+    const PATCH: &str = r#"{"ietf-yang-patch:yang-patch":{"patch-id":"p","edit":[{"edit-id":"1","operation":"create","target":"/","value":{"pod:coe":{}}}]}}"#;
+    let json = "Content-Type: application/yang-data+json\r\n";
+    let request = |method: &str, path: &str, headers: &str, body: &str| {
+        let length =
+            if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        format!("{method} {path} HTTP/1.1\r\nHost: test\r\n{LOGIN}{headers}{length}\r\n{body}")
+    };
+    let put = request("PUT", AT, json, POD);
+    let chunked = "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n";
+    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let conditions = "If-Match: \"1\", W/\"2\"\r\nIf-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+    let said = [
+        put.clone(),
+        put.clone() + &request("GET", AT, "", "") + &request("DELETE", AT, "", ""),
+        request("POST", "/rests/data/pod:coe?insert=first", json, POD),
+        request(
+            "PATCH",
+            "/rests/data/pod:coe",
+            json,
+            &format!(r#"{{"pod:coe":{}}}"#, &POD.replace("pod:pods", "pods")),
+        ),
+        request("PATCH", "/rests/data", "Content-Type: application/yang-patch+json\r\n", PATCH),
+        request("PUT", AT, "Content-Type: application/yang-data+xml\r\n", XML),
+        request("PUT", AT, &format!("{json}{chunked}"), "")
+            + &format!("{:x};a=b\r\n{POD}\r\n0\r\nTrailer: x\r\n\r\n", POD.len()),
+        request("PUT", AT, &format!("{json}{conditions}"), POD),
+        request(
+            "GET",
+            "/rests/data?content=config&depth=2&fields=pod:coe(pods/uid)",
+            "Accept: application/yang-data+xml;q=0.5, */*;q=0.1\r\nAccept-Encoding: gzip\r\n",
+            "",
+        ),
+        request("GET", "/rests/data/ietf-yang-library:yang-library?with-defaults=report-all", conditions, ""),
+        request("GET", "/rests/ds/ietf-datastores:operational?limit=1", "", ""),
+        request("HEAD", "/rests/yang-library-version", "", ""),
+        request("OPTIONS", AT, "Origin: http://x\r\n", ""),
+        request("POST", "/rests/operations/ietf-netconf:lock", json, r#"{"ietf-netconf:input":{}}"#),
+        request(
+            "PUT",
+            "/restconf/config/pod:coe",
+            json,
+            &format!(r#"{{"coe":{}}}"#, &POD.replace("pod:pods", "pods")),
+        ),
+        request("GET", "/restconf/operational/network-topology:network-topology", "", ""),
+        request(
+            "GET",
+            "/rests/streams/NETCONF-JSON",
+            "Accept: text/event-stream\r\nLast-Event-ID: 1\r\n",
+            "",
+        ),
+        request("GET", "/restconf/streams/stream/data-change-event-subscription/x", upgrade, ""),
+        request("GET", "/.well-known/host-meta", "Connection: close\r\n", ""),
+        request("TRACE", "http://test:80/rests?x=%zz#f", "Content-Length: 5\r\nContent-Length: 6\r\n", ""),
+        "GET /rests/data HTTP/1.0\r\nAuthorization: Bearer coeus_x\r\n\r\n".to_owned(),
+        "OPTIONS * HTTP/1.1\r\nHost: a\r\nHost: b\r\nAuthorization: Basic eDp5\r\n\r\n".to_owned(),
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u{4}\0\0\0\0\0".to_owned(),
+        "\u{16}\u{3}\u{1}\0\u{5}\u{1}\0\0\u{1}\0".to_owned(),
+    ];
+    said.into_iter().map(String::into_bytes).collect()
 }
 
 fn openflow() -> Vec<Vec<u8>> {

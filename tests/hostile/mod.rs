@@ -9,6 +9,7 @@ mod support;
 pub mod bodies;
 pub mod cni;
 pub mod frames;
+pub mod http;
 pub mod log;
 pub mod openflow;
 pub mod ovsdb;
@@ -22,11 +23,12 @@ pub struct Target {
 }
 
 /// All of them; `fuzz/fuzz_targets` has a file of each name.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "uri", take: requests::uri },
     Target { name: "json", take: bodies::json },
     Target { name: "xml", take: bodies::xml },
     Target { name: "patch", take: requests::patch },
+    Target { name: "http", take: http::take },
     Target { name: "openflow", take: openflow::take },
     Target { name: "ovsdb", take: ovsdb::take },
     Target { name: "dhcp", take: frames::dhcp },
