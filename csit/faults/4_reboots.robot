@@ -81,9 +81,14 @@ Cluster After Cluster Reboots
     Kill Etcd
     Start Etcd
     ${leader}=    One Of These Takes Over    ${LEASE}    a    b    c
-    Pods Can Be Added    ${leader}
+    Wait Until Ready    ${leader}
+    Open Session
+    Create Pod    other    blue    1    10.11.1.60
+    Delete Pod    other    blue
     Reboot All Controllers At Once
     Nothing Was Lost
+    ${leader}=    Active Controller
+    Pods Can Be Added    ${leader}
 
 And All Is As It Should Be
     [Documentation]    Nothing that was written is lost, and what the switches hold follows from it.

@@ -231,7 +231,7 @@ class Etcd(Beside):
         if self.processes[name].poll() is not None:
             return False
         status, text = self.health(name, "/readyz")
-        return status == 200 and not text.startswith("following ")
+        return (status, text) == (200, "ready\n")
 
     @keyword
     def one_of_these_takes_over(self, seconds, *names):
