@@ -199,6 +199,8 @@ pub(super) struct Writer {
     replayed: usize,
     /// The newest revision that the journal knows.
     last: u64,
+    /// The last append failed.
+    has_failed: bool,
 }
 
 type Waiting = (oneshot::Sender<Result<Committed, DatastoreError>>, Result<Committed, DatastoreError>);
@@ -215,7 +217,17 @@ impl Writer {
     ) -> Result<Writer, JournalError> {
         let checkpoints = checkpoint::start(journal.checkpoints()).map_err(no_thread)?;
         let scribe = Scribe::start(journal, timings.clone()).map_err(no_thread)?;
-        Ok(Writer { core, scribe, checkpoints, readers, timings, records, replayed: 0, last })
+        Ok(Writer {
+            core,
+            scribe,
+            checkpoints,
+            readers,
+            timings,
+            records,
+            replayed: 0,
+            last,
+            has_failed: false,
+        })
     }
 
     /// Makes the present revision durable, so that nobody takes it for one that is not there yet.
@@ -227,6 +239,27 @@ impl Writer {
             self.scribe.finish()?;
             (self.records, self.last) = (self.records + 1, revision);
         }
+        Ok(())
+    }
+
+    /// Has the journal show that it writes again after it could not, and tells it what a start did with ids: nobody's commit is to be taken
+    /// back for the one, and no id to be another's after the next start for the other. The record has no edits.
+    fn prove(&mut self, now: SystemTime) -> Result<(), JournalError> {
+        if !self.has_failed && self.core.untold.is_empty() {
+            return Ok(());
+        }
+        let previous = self.core.snapshot.revision;
+        let revision = Revision(previous.0.max(self.last) + 1);
+        let schema = self.core.snapshot.schema;
+        let record = record(revision, "coeus", seconds(now), &[], &self.core.untold).to_bytes(schema);
+        let bytes = record.len();
+        self.scribe.begin(vec![(revision.0, record)]);
+        self.scribe.finish()?;
+        self.has_failed = false;
+        self.core.untold.clear();
+        self.core.go_on_from(revision);
+        (self.records, self.last) = (self.records + 1, revision.0);
+        drop(self.readers.history.add([Entry { bytes, ..base(&self.core, previous, now) }], now));
         Ok(())
     }
 
@@ -258,6 +291,9 @@ impl Writer {
         let started = Instant::now();
         let now = SystemTime::now();
         let time = seconds(now);
+        let is_durable =
+            |message: &Message| matches!(message, Message::Commit { transaction, .. } if transaction.durable);
+        let refused = if messages.iter().any(is_durable) { self.prove(now).err() } else { None };
         let mark = self.core.mark();
         let mut waiting: Vec<Waiting> = Vec::with_capacity(messages.len());
         // Who is alone waits for nobody: the record goes to the disk while the transaction is rendered.
@@ -280,6 +316,12 @@ impl Writer {
                 }
                 Message::Plan { transaction, reply } => {
                     let _ = reply.send(guarded(&mut self.core, now, |core| core.plan(&transaction, now)));
+                }
+                Message::Commit { transaction, reply }
+                    if transaction.durable
+                        && let Some(error) = &refused =>
+                {
+                    waiting.push((reply, Err(DatastoreError::NotDurable { reason: error.to_string() })));
                 }
                 Message::Commit { transaction, reply } => {
                     let Writer { core, scribe, .. } = self;
@@ -324,6 +366,7 @@ impl Writer {
         }
         if let Err(error) = self.scribe.finish() {
             tracing::error!(%error, transactions = waiting.len(), "nothing could be made durable; taking it back");
+            self.has_failed = true;
             self.core.roll_back(mark, now);
             entries.clear();
             journalled = Journalled::default();

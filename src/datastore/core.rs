@@ -51,6 +51,8 @@ pub struct Core {
     pub(super) unsettled: Option<Arc<[DerivedEdit]>>,
     /// Allocations in force, by pool and key.
     pub(super) ids: Ids,
+    /// Those that no commit took or gave back but a start, which found that they were needed or not: no record has them yet.
+    pub(super) untold: Vec<IdChange>,
     recent: VecDeque<(u64, Store, Trail)>,
     /// Of the configuration that was validated last, committed or not.
     index: Index,
@@ -117,6 +119,7 @@ impl Core {
             engine,
             unsettled: None,
             ids: in_force,
+            untold: Vec::new(),
             recent: VecDeque::new(),
             index: Index::default(),
             forgotten,
@@ -157,6 +160,15 @@ impl Core {
         self.restore(now);
     }
 
+    /// Takes what a record says of ids: it is said later than what a start did with the same ones.
+    pub(super) fn take_told(&mut self, ids: &[IdChange]) {
+        if !self.untold.is_empty() {
+            let is_same = |one: &IdChange, told: &IdChange| one.pool == told.pool && one.key == told.key;
+            self.untold.retain(|one| !ids.iter().any(|told| is_same(one, told)));
+        }
+        take_ids(&mut self.ids, ids);
+    }
+
     /// All allocations in force.
     pub fn ids(&self) -> Vec<IdChange> {
         id_changes(&self.ids)
@@ -175,6 +187,7 @@ impl Core {
         let derived = self.engine.restore(&self.snapshot, &ids, now);
         let revision = self.snapshot.revision.0;
         take_ids(&mut self.ids, &derived.ids);
+        self.untold.extend(derived.ids);
         derive(&mut self.snapshot, &derived.edits, revision);
         self.state = State::kept(Arc::new(self.snapshot.clone()), self.ids.clone());
     }
@@ -255,7 +268,7 @@ impl Core {
         decided(revision, &ids);
         let derived = self.render(&commit);
         self.remember(revision, &changes);
-        take_ids(&mut self.ids, &ids);
+        self.take_told(&ids);
         self.snapshot = after;
         match derived {
             Some(edits) => self.unsettled = Some(edits),

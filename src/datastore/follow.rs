@@ -194,19 +194,32 @@ impl Core {
         let (revision, now) = (Revision(record.revision), time_of(record));
         let (after, changes) = self.edited_again(&record.edits, revision)?;
         let commit = Commit { revision, after: &after, changes: &changes, now };
-        let derived =
-            if changes.is_empty() { Some([].into()) } else { self.follow_with_engine(&commit, &record.ids) };
+        let derived = match changes.is_empty() {
+            true if self.knows(&record.ids) => Some([].into()),
+            true => None,
+            false => self.follow_with_engine(&commit, &record.ids),
+        };
         self.remember(revision, &changes);
-        take_ids(&mut self.ids, &record.ids);
+        self.take_told(&record.ids);
         self.snapshot = Snapshot { revision, ..after };
         match derived {
             Some(edits) => {
                 derive(&mut self.snapshot, &edits, revision.0);
                 self.state = State::kept(Arc::new(self.snapshot.clone()), self.ids.clone());
             }
+            // A start took them there; one here may have taken others.
+            None if changes.is_empty() => {
+                self.state = State::kept(Arc::new(self.snapshot.clone()), self.ids.clone());
+                self.restore(now);
+            }
             None => self.derive_anew(now),
         }
         Ok(())
+    }
+
+    /// Whether these ids are in force here, or not, as they are there.
+    fn knows(&self, ids: &[IdChange]) -> bool {
+        ids.iter().all(|one| self.ids.get(&(one.pool.clone(), one.key.clone())).copied() == one.id)
     }
 
     /// What follows from a commit, if it follows here as it did there.
@@ -261,7 +274,7 @@ impl Core {
     }
 
     /// The same state under a later revision.
-    fn go_on_from(&mut self, revision: Revision) {
+    pub(super) fn go_on_from(&mut self, revision: Revision) {
         self.snapshot.revision = revision.max(self.snapshot.revision);
         self.state = State::kept(Arc::new(self.snapshot.clone()), self.ids.clone());
     }

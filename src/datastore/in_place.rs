@@ -3,7 +3,7 @@
 
 use std::time::SystemTime;
 
-use super::core::{Decided, apply_edit, take_ids};
+use super::core::{Decided, apply_edit};
 use super::past::{Done, State};
 use super::{
     Change, Commit, Committed, Core, DatastoreError, Edit, IdChange, Operation, Revision, Snapshot,
@@ -111,7 +111,7 @@ impl Core {
         decided(revision, &ids);
         let derived = self.render(&commit);
         self.remember(revision, &changes);
-        take_ids(&mut self.ids, &ids);
+        self.take_told(&ids);
         self.snapshot = after;
         self.unsettled = derived.clone();
         let done = derived.map(|derived| Done { revision, edit: edit.clone(), derived, ids: ids.clone() });

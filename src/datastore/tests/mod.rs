@@ -114,16 +114,19 @@ fn configuration_refuses_state() {
 struct Probe {
     panics: bool,
     published: Arc<Mutex<Vec<Revision>>>,
+    /// How often everything was computed anew.
+    restored: Arc<Mutex<u32>>,
 }
 
 impl Default for Probe {
     fn default() -> Probe {
-        Probe { panics: true, published: Arc::default() }
+        Probe { panics: true, published: Arc::default(), restored: Arc::default() }
     }
 }
 
 impl Engine for Probe {
     fn restore(&mut self, snapshot: &Snapshot, _: &[IdChange], _: SystemTime) -> Derived {
+        *self.restored.lock().unwrap() += 1;
         let path = DataPath::parse_rfc8040(snapshot.schema, "pod:coe").unwrap();
         let there = snapshot.written(Store::Config, &path).is_some();
         Derived { edits: there.then(|| mark(true)).into_iter().collect(), ids: Vec::new() }
@@ -269,7 +272,8 @@ fn what_was_acknowledged_is_there_after_a_restart() {
 fn a_full_disk_takes_the_change_back_and_says_so() {
     let faults = Faults::default();
     let journal = MemoryJournal::with(faults.clone());
-    let started = actor::start(builtin(), Box::new(journal), Box::new(Probe::default())).unwrap();
+    let probe = Probe::default();
+    let started = actor::start(builtin(), Box::new(journal.clone()), Box::new(probe.clone())).unwrap();
     let put = |number, name: &str| {
         started.handle.commit_blocking(Transaction::new("test", vec![pod(Operation::Replace, number, name)]))
     };
@@ -281,9 +285,20 @@ fn a_full_disk_takes_the_change_back_and_says_so() {
         started.handle.snapshot().read(Store::Config, &path).is_some()
     };
     assert!(there(1) && !there(2));
+    let computed = *probe.restored.lock().unwrap();
+    let before = started.handle.snapshot().revision;
+    for number in 2..6 {
+        assert!(matches!(put(number, "c"), Err(DatastoreError::NotDurable { .. })));
+    }
+    assert_eq!(*probe.restored.lock().unwrap(), computed, "only the first has to be taken back");
+    assert_eq!(started.handle.snapshot().revision, before);
     *faults.refuse.lock().unwrap() = None;
     put(2, "b").unwrap();
-    assert!(there(2));
+    assert!(there(2) && !there(3));
+    let (shown, mut journal) = (started.handle.snapshot(), journal);
+    let recovered = recover(builtin(), &mut journal, 0).unwrap();
+    assert_eq!(recovered.last, shown.revision.0, "the journal is not behind what is shown");
+    assert_eq!(recovered.snapshot.config.input, shown.config.input);
 }
 
 #[test]
