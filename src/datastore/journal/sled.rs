@@ -13,8 +13,11 @@ use super::log::{Forgetter, Log};
 use super::{Checkpoints, Journal, JournalError, Loaded, Records};
 
 /// Layout of keys and values; a higher number is refused. In format 1 sled had the records, too: they stay there until a checkpoint
-/// takes their place.
-const FORMAT: u32 = 2;
+/// takes their place. Up to format 2 a part of a checkpoint was one value.
+const FORMAT: u32 = 3;
+/// Bytes of a value at most. Sled puts a page that is longer than a quarter of a segment (128 KiB) into a file of its own, and never takes that
+/// away when the page is replaced; a page has 17 values at most before it is split.
+const VALUE: usize = 4 << 10;
 const RECORD: u8 = b'r';
 const PART: u8 = b'p';
 const FORMAT_KEY: &[u8] = b"format";
@@ -124,21 +127,52 @@ impl Sled {
     /// Revision and parts of the checkpoint.
     fn checkpoint(&self) -> Result<Option<super::Parts>, JournalError> {
         let Some(value) = self.get(CHECKPOINT_KEY)? else { return Ok(None) };
-        let head = unframed(&value)
-            .filter(|head| head.len() == 12)
-            .ok_or_else(|| self.damaged("the checkpoint's head"))?;
-        let number =
-            |at: std::ops::Range<usize>| head[at].iter().fold(0_u64, |n, byte| n << 8 | u64::from(*byte));
-        let (revision, count) = (number(0..8), number(8..12));
-        let mut parts = Vec::new();
-        for part in 0..count as u32 {
-            let value = self.get(&part_key(revision, part))?;
+        let head = Head::from_value(&value).ok_or_else(|| self.damaged("the checkpoint's head"))?;
+        let mut values = Vec::new();
+        for number in 0..head.values {
+            let value = self.get(&part_key(head.revision, number))?;
             let payload = value.as_deref().and_then(unframed);
-            parts.push(
-                payload.ok_or_else(|| self.damaged(format!("part {part} of the checkpoint")))?.to_vec(),
-            );
+            let payload = payload.ok_or_else(|| self.damaged(format!("value {number} of the checkpoint")))?;
+            values.push(payload.to_vec());
         }
-        Ok(Some((revision, parts)))
+        let parts = match head.bytes {
+            None => values,
+            Some(bytes) => {
+                let joined = values.concat();
+                let parts = (joined.len() as u64 == bytes).then(|| parts_in(&joined)).flatten();
+                parts.ok_or_else(|| self.damaged("the parts of the checkpoint"))?
+            }
+        };
+        Ok(Some((head.revision, parts)))
+    }
+
+    /// Writes the parts of a checkpoint as values that are short enough. Returns its head.
+    fn put_parts(&self, revision: u64, parts: &[Vec<u8>]) -> Result<Head, JournalError> {
+        let mut head = Head { revision, values: 0, bytes: Some(0) };
+        let mut value = Vec::with_capacity(VALUE);
+        let put = |value: &mut Vec<u8>, head: &mut Head| {
+            self.put(&part_key(revision, head.values), &framed(value))?;
+            head.values += 1;
+            head.bytes = head.bytes.map(|bytes| bytes + value.len() as u64);
+            value.clear();
+            Ok::<_, JournalError>(())
+        };
+        for part in parts {
+            for mut bytes in [&(part.len() as u32).to_be_bytes()[..], part] {
+                while !bytes.is_empty() {
+                    let (now, later) = bytes.split_at(bytes.len().min(VALUE - value.len()));
+                    value.extend_from_slice(now);
+                    bytes = later;
+                    if value.len() == VALUE {
+                        put(&mut value, &mut head)?;
+                    }
+                }
+            }
+        }
+        if !value.is_empty() {
+            put(&mut value, &mut head)?;
+        }
+        Ok(head)
     }
 
     /// Records of format 1 from a revision on, and how far torn ones went.
@@ -221,6 +255,47 @@ fn unframed(value: &[u8]) -> Option<&[u8]> {
     (crc32fast::hash(payload).to_be_bytes() == sum).then_some(payload)
 }
 
+/// What says where a checkpoint is.
+#[derive(Clone, Copy)]
+struct Head {
+    revision: u64,
+    values: u32,
+    /// Of all values, in which parts stand one after the other, each behind its length; `None`: each value is a part (format 2).
+    bytes: Option<u64>,
+}
+
+impl Head {
+    fn from_value(value: &[u8]) -> Option<Head> {
+        let head = unframed(value)?;
+        let (revision, rest) = head.split_first_chunk()?;
+        let (values, rest) = rest.split_first_chunk()?;
+        let bytes = match rest {
+            [] => None,
+            rest => Some(u64::from_be_bytes(rest.try_into().ok()?)),
+        };
+        Some(Head { revision: u64::from_be_bytes(*revision), values: u32::from_be_bytes(*values), bytes })
+    }
+
+    fn to_value(self) -> Vec<u8> {
+        let mut head = self.revision.to_be_bytes().to_vec();
+        head.extend(self.values.to_be_bytes());
+        head.extend(self.bytes.unwrap_or_default().to_be_bytes());
+        framed(&head)
+    }
+}
+
+/// Parts that stand one after the other, each behind its length.
+fn parts_in(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut parts = Vec::new();
+    while !bytes.is_empty() {
+        let (length, rest) = bytes.split_first_chunk()?;
+        let (part, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        parts.push(part.to_vec());
+        bytes = rest;
+    }
+    Some(parts)
+}
+
 /// The key of a group, by its last revision.
 fn record_key(revision: u64) -> [u8; 9] {
     let mut key = [RECORD; 9];
@@ -276,14 +351,9 @@ struct SledCheckpoints {
 impl Checkpoints for SledCheckpoints {
     fn write(&mut self, revision: u64, parts: &[Vec<u8>]) -> Result<(), JournalError> {
         let sled = &self.sled;
-        let old = sled.get(CHECKPOINT_KEY)?;
-        for (number, part) in parts.iter().enumerate() {
-            sled.put(&part_key(revision, number as u32), &framed(part))?;
-        }
+        let head = sled.put_parts(revision, parts)?;
         sled.sync()?;
-        let mut head = revision.to_be_bytes().to_vec();
-        head.extend((parts.len() as u32).to_be_bytes());
-        sled.put(CHECKPOINT_KEY, &framed(&head))?;
+        sled.put(CHECKPOINT_KEY, &head.to_value())?;
         sled.sync()?;
         // Only now is what it replaces not needed any more.
         let mut gone = sled::Batch::default();
@@ -294,12 +364,8 @@ impl Checkpoints for SledCheckpoints {
             Ok(())
         };
         remove(sled.db.range(record_key(0).as_slice()..=record_key(revision).as_slice()))?;
-        if let Some(head) = old.as_deref().and_then(unframed).filter(|head| head.len() == 12) {
-            let last = head[..8].iter().fold(0_u64, |n, byte| n << 8 | u64::from(*byte));
-            if last != revision {
-                remove(sled.db.range(part_key(last, 0).as_slice()..=part_key(last, u32::MAX).as_slice()))?;
-            }
-        }
+        // All before it, also of one that a fall of the program left half written.
+        remove(sled.db.range(part_key(0, 0).as_slice()..part_key(revision, 0).as_slice()))?;
         let oldest = self.log.oldest(revision);
         if let Some(oldest) = oldest {
             gone.insert(LOG_KEY, &oldest.to_be_bytes());
@@ -311,126 +377,5 @@ impl Checkpoints for SledCheckpoints {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sled_conforms() {
-        let folder = tempfile::tempdir().unwrap();
-        super::super::conformance(|| Box::new(SledJournal::open(folder.path()).unwrap()));
-    }
-
-    #[test]
-    fn a_second_process_is_told_so() {
-        let folder = tempfile::tempdir().unwrap();
-        let _first = SledJournal::open(folder.path()).unwrap();
-        assert!(matches!(SledJournal::open(folder.path()), Err(JournalError::Locked { .. })));
-    }
-
-    #[test]
-    fn an_empty_snapshot_file_is_mended_and_reported() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut journal = SledJournal::open(folder.path()).unwrap();
-        journal.append(&[(1, b"kept".to_vec())]).unwrap();
-        drop(journal);
-        let snapshots = || {
-            let entries = std::fs::read_dir(folder.path().join("store")).unwrap();
-            entries
-                .map(|entry| entry.unwrap().path())
-                .filter(|path| path.to_string_lossy().contains("snap."))
-                .collect::<Vec<_>>()
-        };
-        // Sled names its snapshots by position; the newest one, empty, is what a full disk leaves behind.
-        let name = snapshots().pop().unwrap_or_else(|| folder.path().join("store/snap.0000000000010000"));
-        std::fs::write(name, b"").unwrap();
-        let mut journal = SledJournal::open(folder.path()).unwrap();
-        let loaded = journal.load().unwrap();
-        assert_eq!(loaded.records, [(1, b"kept".to_vec())]);
-        assert_eq!(loaded.repairs.len(), 1, "{:?}", loaded.repairs);
-    }
-
-    /// What format 1 kept in sled.
-    fn old_group(records: &[(u64, &[u8])]) -> (Vec<u8>, Vec<u8>) {
-        let mut group = Vec::new();
-        for (revision, payload) in records {
-            group.extend(revision.to_be_bytes());
-            group.extend((payload.len() as u32).to_be_bytes());
-            group.extend(*payload);
-        }
-        (record_key(records.last().unwrap().0).to_vec(), framed(&group))
-    }
-
-    #[test]
-    fn records_of_format_1_are_read_until_a_checkpoint_takes_their_place() {
-        let folder = tempfile::tempdir().unwrap();
-        let journal = SledJournal::open(folder.path()).unwrap();
-        let db = journal.sled.db.clone();
-        for records in [&[(1, b"a".as_slice()), (2, b"b")][..], &[(4, b"c")]] {
-            let (key, value) = old_group(records);
-            db.insert(key, value).unwrap();
-        }
-        db.insert(FORMAT_KEY, &1_u32.to_be_bytes()).unwrap();
-        db.remove(LOG_KEY).unwrap();
-        drop((journal, db));
-        std::fs::remove_dir_all(folder.path().join("store/log")).unwrap();
-        let mut journal = SledJournal::open(folder.path()).unwrap();
-        journal.append(&[(5, b"d".to_vec())]).unwrap();
-        let revisions = |journal: &mut SledJournal| {
-            journal.load().unwrap().records.iter().map(|(revision, _)| *revision).collect::<Vec<_>>()
-        };
-        assert_eq!(revisions(&mut journal), [1, 2, 4, 5]);
-        journal.checkpoints().write(2, &[]).unwrap();
-        assert_eq!(revisions(&mut journal), [4, 5]);
-        let (key, mut value) = old_group(&[(4, b"c")]);
-        value[0] ^= 1;
-        journal.sled.put(&key, &value).unwrap();
-        assert!(matches!(journal.load(), Err(JournalError::Damaged { .. })), "there are records behind it");
-        journal.checkpoints().write(4, &[]).unwrap();
-        assert_eq!(revisions(&mut journal), [5]);
-        assert_eq!(journal.sled.db.get(FORMAT_KEY).unwrap().unwrap(), &FORMAT.to_be_bytes());
-    }
-
-    #[test]
-    fn a_checkpoint_takes_the_files_of_the_log_away_that_it_replaces() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut journal = SledJournal::open(folder.path()).unwrap();
-        let records: Vec<_> = (1..=12_u64).map(|number| (number, vec![number as u8; 700_000])).collect();
-        for record in &records {
-            journal.append(std::slice::from_ref(record)).unwrap();
-        }
-        let files = || std::fs::read_dir(folder.path().join("store/log")).unwrap().count();
-        assert!(files() >= 3, "{}", files());
-        assert_eq!(journal.load().unwrap().records, records);
-        let before = files();
-        journal.checkpoints().write(8, &[b"up to the eighth".to_vec()]).unwrap();
-        assert!(files() < before);
-        drop(journal);
-        let mut journal = SledJournal::open(folder.path()).unwrap();
-        assert_eq!(journal.load().unwrap().records, records[8..]);
-        journal.append(&[(13, b"on".to_vec())]).unwrap();
-        drop(journal);
-        let log = std::fs::read_dir(folder.path().join("store/log")).unwrap();
-        std::fs::remove_file(log.map(|file| file.unwrap().path()).min().unwrap()).unwrap();
-        assert!(matches!(SledJournal::open(folder.path()), Err(JournalError::Damaged { .. })));
-    }
-
-    #[test]
-    fn records_are_appended_while_a_checkpoint_is_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut journal = SledJournal::open(folder.path()).unwrap();
-        let record = |number: u64| (number, vec![number as u8; 3000]);
-        (1..=500).for_each(|number| journal.append(&[record(number)]).unwrap());
-        let mut checkpoints = journal.checkpoints();
-        let writing = std::thread::spawn(move || {
-            for revision in [100, 250, 450] {
-                checkpoints.write(revision, &vec![vec![revision as u8; 100_000]; 10]).unwrap();
-            }
-        });
-        (501..=1300).for_each(|number| journal.append(&[record(number)]).unwrap());
-        writing.join().unwrap();
-        drop(journal);
-        let loaded = SledJournal::open(folder.path()).unwrap().load().unwrap();
-        assert_eq!(loaded.checkpoint.map(|(revision, parts)| (revision, parts.len())), Some((450, 10)));
-        assert_eq!(loaded.records, (451..=1300).map(record).collect::<Vec<_>>());
-    }
-}
+#[path = "sled_tests.rs"]
+mod tests;
