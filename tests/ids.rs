@@ -89,31 +89,6 @@ fn numbers_that_a_start_took_are_those_of_the_next_start() {
 }
 
 #[test]
-fn a_number_that_a_start_gave_back_has_one_holder_after_the_next() {
-    let journal = MemoryJournal::default();
-    let first = start(&journal, networks());
-    (1..=3).for_each(|number| put(&first, number));
-    drop(first);
-    // An older version that knew of no numbers takes the pod away, and those of its network with nobody.
-    let older = start(&journal, Box::new(NullEngine));
-    remove(&older, 1);
-    drop(older);
-
-    let second = start(&journal, networks());
-    let given_back = ids(&second);
-    put(&second, 4);
-    drop(second);
-    let third = start(&journal, networks());
-    let after = ids(&third);
-    assert!(given_back.iter().all(|(key, id)| after.get(key) == Some(id)), "{given_back:?}\n{after:?}");
-    let mut holders: Vec<_> = after.iter().map(|((pool, _), id)| (pool, id)).collect();
-    let all = holders.len();
-    holders.sort_unstable();
-    holders.dedup();
-    assert_eq!(holders.len(), all, "{after:?}");
-}
-
-#[test]
 fn who_follows_has_the_numbers_that_a_start_took_elsewhere() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let journal = MemoryJournal::default();
