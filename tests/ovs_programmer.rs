@@ -427,6 +427,55 @@ fn counters_are_asked_for_when_read_and_no_more_often_than_they_age() {
     assert!(nothing.is_none());
 }
 
+/// Whether the switch says that one of its controllers has a role.
+fn has_role(switch: &Switch, role: &str) -> bool {
+    switch.vsctl(&["--columns=role", "list", "controller"]).contains(role)
+}
+
+#[test]
+fn who_stands_by_sends_nothing_and_goes_on_without_a_new_session() {
+    let switch = Switch::start();
+    let dpid = dpid(&switch);
+    let start = |flows| Controller::start_by(Mandate::Waiting, BTreeMap::from([(dpid, delta(flows))]));
+    let (first, second) = (start(10), start(20));
+    let both = [&first, &second].map(|one| format!("tcp:127.0.0.1:{}", one.port));
+    switch.vsctl(&["set-controller", "br0", &both[0], &both[1]]);
+    let share = |ours: &Controller, others: &Controller, election| {
+        ours.programmers.share(&BTreeMap::from([(dpid, Mandate::Elected(election))]));
+        others.programmers.share(&BTreeMap::from([(dpid, Mandate::Other(election))]));
+    };
+    let all = || {
+        let connected = |one: &Controller| one.programmers.sessions() == [dpid];
+        connected(&first) && connected(&second)
+    };
+    let end = std::time::Instant::now() + Duration::from_secs(30);
+    while !all() {
+        assert!(std::time::Instant::now() < end, "the switch does not connect to both");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(count(&switch), 0, "nobody owns it yet");
+    let came = second.programmers.came_or_went();
+    share(&first, &second, 7);
+    first.wait(dpid, "programmed by its owner", |status| status.programmed == 1);
+    assert_eq!(count(&switch), 10 + base_flows().len());
+    let status = second.programmers.status(dpid);
+    assert_eq!((status.connected, status.flow_mods, status.bundles), (false, 0, 0));
+
+    // What comes meanwhile is not sent twice, nor lost.
+    second.programmers.apply(2, BTreeMap::from([(dpid, delta(30))]));
+    share(&second, &first, 9);
+    second.wait(dpid, "programmed by the next owner", |status| status.programmed == 2);
+    assert_eq!(count(&switch), 30 + base_flows().len());
+    first.programmers.apply(2, BTreeMap::from([(dpid, delta(1000))]));
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(count(&switch), 30 + base_flows().len(), "it is not the first one's any more");
+    assert!(!came.has_changed().unwrap(), "the session is the same");
+    while !(has_role(&switch, "master") && has_role(&switch, "slave") && !has_role(&switch, "other")) {
+        assert!(std::time::Instant::now() < end, "one is master, one is slave");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
 #[test]
 fn a_switch_follows_who_was_elected_last() {
     let switch = Switch::start();

@@ -230,8 +230,7 @@ class Etcd(Beside):
     def is_active(self, name):
         if self.processes[name].poll() is not None:
             return False
-        status, text = self.health(name, "/readyz")
-        return (status, text) == (200, "ready\n")
+        return self.health(name, "/readyz") == (200, "ready\n")
 
     @keyword
     def one_of_these_takes_over(self, seconds, *names):

@@ -320,8 +320,9 @@ class Lab:
             except ValueError:
                 pass  # not the main thread: the caller owns the signals
         self.add_namespace(self.control)
-        for bridge, mtu in (("mgmt", 1500), ("under", 1600)):
-            run("ip", "-n", self.control, "link", "add", bridge, "type", "bridge")
+        for bridge, mtu, mac in (("mgmt", 1500, "02:00:00:63:00:fe"), ("under", 1600, "02:00:00:c8:00:fe")):
+            # One that is not given takes the lowest of its ports', another one with each node, and who has resolved it before is cut off.
+            run("ip", "-n", self.control, "link", "add", bridge, "address", mac, "type", "bridge")
             run("ip", "-n", self.control, "link", "set", bridge, "mtu", mtu, "up")
         run("ip", "-n", self.control, "address", "add", f"{self.address}/24", "dev", "mgmt")
         self.enter()

@@ -6,9 +6,13 @@ use std::time::SystemTime;
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
+use super::cluster::Local;
 use super::leader::Lease;
 use super::sightings::Sightings;
-use super::{Controller, Prepared, StartError, address, answer, listen, punts, shown, until};
+use super::{
+    Controller, PUNTS, Prepared, REPORTS, StartError, Switches, address, answer, let_in, listen, punts,
+    shown, until,
+};
 use crate::datastore::Transaction;
 use crate::datastore::journal::JournalError;
 use crate::dhcp;
@@ -22,20 +26,12 @@ use crate::refusal;
 use crate::revisions;
 use crate::southbound::{openflow, ovsdb};
 
-/// Switches that wait for their programmer.
-const CONNECTS: usize = 64;
-/// Punted packets that wait for their consumer; more are dropped and counted.
-const PUNTS: usize = 1024;
-
-/// The mandate of an election, and whether it holds.
-pub struct Elected {
-    pub generation: u64,
-    pub holds: Arc<dyn Fn() -> bool + Send + Sync>,
-}
+/// An election, and whether it holds.
+pub struct Elected(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl From<&Lease> for Elected {
     fn from(lease: &Lease) -> Elected {
-        Elected { generation: lease.generation(), holds: Arc::new(lease.holds()) }
+        Elected(Arc::new(lease.holds()))
     }
 }
 
@@ -47,13 +43,11 @@ impl Prepared {
     /// Names what is in the way.
     pub async fn activate(mut self, elected: Option<Elected>) -> Result<Controller, StartError> {
         let settings = &self.settings;
-        let openflow_listener = listen("OpenFlow", &settings.openflow).await?;
         let ovsdb_listener = listen("OVSDB", &settings.ovsdb).await?;
-        let (openflow_address, ovsdb_address) = (address(&openflow_listener)?, address(&ovsdb_listener)?);
+        let ovsdb_address = address(&ovsdb_listener)?;
         let (datastore, programmers) = (self.datastore.clone(), self.programmers.clone());
         let schema = datastore.snapshot().schema;
-        let mut mandate = Mandate::Alone;
-        if let Some(Elected { generation, holds }) = elected {
+        if let Some(Elected(holds)) = elected {
             let (store, credentials) = (settings.store.clone(), settings.store_credentials.clone());
             let opened = tokio::task::spawn_blocking(move || store.open(&credentials)).await;
             let failed = |error: tokio::task::JoinError| JournalError::Io {
@@ -61,13 +55,12 @@ impl Prepared {
                 reason: error.to_string(),
             };
             datastore.lead(opened.map_err(failed)??).await?;
-            mandate = Mandate::Elected(generation);
             if let Some(relay) = &self.app.relay {
                 relay.lead(holds);
             }
         }
         let sightings = Sightings::new(schema);
-        programmers.open_gate(mandate, sightings.of_openflow(&datastore.snapshot()));
+        let seen = sightings.of_openflow(&datastore.snapshot());
         let shown = sightings.of_ovsdb(&datastore.snapshot(), &ovsdb::Names::new(schema), SystemTime::now());
         if !shown.is_empty()
             && let Err(error) = datastore.commit(Transaction::passing("ovsdb", shown)).await
@@ -75,24 +68,42 @@ impl Prepared {
             warn!(%error, "what was known of OVSDB sessions cannot be shown");
         }
 
-        let (connected, mut switches) = mpsc::channel(CONNECTS);
         let (packets, all_punts) = mpsc::channel(PUNTS);
-        let mut tasks = self.tasks;
-        tasks.push(tokio::spawn(openflow::serve(
-            openflow_listener,
-            openflow::Settings { admission: self.admission.clone(), ..openflow::Settings::default() },
-            connected,
-            openflow::Unasked { packets, ended: self.ended.clone() },
-            until(self.stop.subscribe()),
-        )));
-        let registry = programmers.clone();
-        tasks.push(tokio::spawn(async move {
-            while let Some(switch) = switches.recv().await {
-                registry.connected(switch);
+        let (ended, mut tasks) = (self.ended, self.tasks);
+        let mut southbound = ovsdb::Settings {
+            bridge: settings.bridge.clone(),
+            datapath_type: settings.datapath_type.clone(),
+            overlay: settings.overlay,
+            gre: settings.gre,
+            node_port: settings.node_port,
+            controller: settings.controller.clone(),
+            admission: self.admission.clone(),
+            ..ovsdb::Settings::default()
+        };
+        let (openflow_address, reported, cluster) = match self.switches {
+            Switches::Alone(reported) => {
+                let listener = listen("OpenFlow", &settings.openflow).await?;
+                let address = address(&listener)?;
+                programmers.open_gate(Mandate::Alone, seen);
+                let unasked = openflow::Unasked { packets, ended };
+                tasks.extend(let_in(listener, &self.admission, &programmers, unasked, &self.stop));
+                (address, reported, None)
             }
-        }));
+            Switches::Shared(cluster) => {
+                programmers.show_away(seen);
+                let (reports, reported) = mpsc::channel(REPORTS);
+                let local = Local { reports, packets, ended };
+                cluster.lead(local, programmers.clone(), &self.app.door, &self.secret, &self.stop);
+                southbound.others = cluster.others();
+                if !cluster.openflow.ip().is_unspecified() {
+                    southbound.controller = Some(cluster.target.clone());
+                }
+                (cluster.openflow, reported, Some(cluster))
+            }
+        };
+        southbound.openflow_port = openflow_address.port();
         tasks.push(tokio::spawn(revisions::actor::run(datastore.clone())));
-        tasks.push(tokio::spawn(shown::status(programmers.clone(), self.reported, datastore.clone())));
+        tasks.push(tokio::spawn(shown::status(programmers.clone(), reported, datastore.clone())));
         let mut consumers = Vec::new();
         let mut consumer = |kind| {
             let (packets, punts) = mpsc::channel(PUNTS);
@@ -113,17 +124,6 @@ impl Prepared {
         tasks.push(tokio::spawn(neighbours::run(outside, datastore.clone(), programmers.clone())));
         let watch = neighbours::watch_next_hops(next_hops, datastore.clone(), programmers.clone());
         tasks.push(tokio::spawn(watch));
-        let southbound = ovsdb::Settings {
-            bridge: settings.bridge.clone(),
-            datapath_type: settings.datapath_type.clone(),
-            overlay: settings.overlay,
-            gre: settings.gre,
-            node_port: settings.node_port,
-            openflow_port: openflow_address.port(),
-            controller: settings.controller.clone(),
-            admission: self.admission.clone(),
-            ..ovsdb::Settings::default()
-        };
         tasks.push(tokio::spawn(ovsdb::serve(
             ovsdb_listener,
             southbound.clone(),
@@ -158,6 +158,7 @@ impl Prepared {
             stop: self.stop,
             northbound: self.northbound,
             tasks,
+            cluster,
         })
     }
 }

@@ -44,6 +44,9 @@ pub struct Leader {
     /// SHA-256 of its certificate.
     #[serde(default)]
     pub certificate: String,
+    /// By which it knows the other controllers: whoever may read the store.
+    #[serde(default)]
+    pub secret: String,
 }
 
 impl Leader {
@@ -60,16 +63,17 @@ impl std::fmt::Display for Leader {
     }
 }
 
-/// A controller that wants to be the active one.
+/// A controller that wants to have a key of the store: that of the active one.
 pub struct Campaign {
     place: Place,
     options: ConnectOptions,
+    key: String,
     /// What is told of it to others.
-    told: Leader,
+    told: Vec<u8>,
     client: Option<Client>,
 }
 
-/// It is the active one.
+/// It has the key: it is the active one.
 pub struct Lease {
     client: Client,
     id: i64,
@@ -83,17 +87,29 @@ impl Campaign {
     /// # Errors
     /// When a file of the credentials cannot be read.
     pub fn new(place: &Place, credentials: &Credentials, what: &str) -> Result<Campaign, LeadError> {
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let who = format!("{what} on {host}, process {}", std::process::id());
-        let told = Leader { who, ..Leader::default() };
-        Ok(Campaign { place: place.clone(), options: options(credentials)?, told, client: None })
+        Campaign::telling(place, credentials, &Leader { who: this_process(what), ..Leader::default() })
     }
 
-    /// The same, with where others reach it.
-    #[must_use]
-    pub fn at(mut self, address: String, certificate: String) -> Campaign {
-        (self.told.address, self.told.certificate) = (address, certificate);
-        self
+    /// The same, of one that others can reach.
+    ///
+    /// # Errors
+    /// As [`Campaign::new`].
+    pub fn telling(place: &Place, credentials: &Credentials, told: &Leader) -> Result<Campaign, LeadError> {
+        Campaign::of_key(place, credentials, leader_key(place), told)
+    }
+
+    /// For another key, which whoever has it tells something by.
+    ///
+    /// # Errors
+    /// As [`Campaign::new`].
+    pub fn of_key(
+        place: &Place,
+        credentials: &Credentials,
+        key: String,
+        told: &impl Serialize,
+    ) -> Result<Campaign, LeadError> {
+        let told = serde_json::to_vec(told).unwrap_or_default();
+        Ok(Campaign { place: place.clone(), options: options(credentials)?, key, told, client: None })
     }
 
     /// Becomes the active one, or says who is.
@@ -119,14 +135,13 @@ impl Campaign {
                 self.client.insert(client).clone()
             }
         };
-        let key = leader_key(&self.place);
+        let key = self.key.clone();
         if let Some(found) = client.get(key.as_str(), None).await?.kvs().first() {
             return Ok(Err(Leader::of(found.value())));
         }
         let granted = Instant::now();
         let id = client.lease_grant(TTL, None).await?.id();
-        let told = serde_json::to_vec(&self.told).unwrap_or_default();
-        let put = TxnOp::put(key.as_str(), told, Some(PutOptions::new().with_lease(id)));
+        let put = TxnOp::put(key.as_str(), self.told.clone(), Some(PutOptions::new().with_lease(id)));
         let claim = Txn::new()
             .when([Compare::create_revision(key.as_str(), CompareOp::Equal, 0)])
             .and_then([put])
@@ -151,7 +166,23 @@ impl Campaign {
     }
 }
 
+/// What a program calls itself, for people.
+pub fn this_process(what: &str) -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    format!("{what} on {host}, process {}", std::process::id())
+}
+
 impl Lease {
+    /// Etcd's number of it.
+    pub fn id(&self) -> i64 {
+        self.id
+    }
+
+    /// A way to the same etcd.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
     /// Etcd's revision of the key: who becomes the active one later has a higher one.
     pub fn generation(&self) -> u64 {
         self.generation
@@ -212,7 +243,7 @@ async fn keep(
             Err(_) => "no answer".into(),
         };
         pause = AGAIN;
-        tracing::warn!(reason, "the lease of the active controller could not be renewed");
+        tracing::warn!(reason, key, "a lease could not be renewed");
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod active;
 mod allocator;
+mod cluster;
 mod confirmations;
 mod files;
 pub mod kube;
@@ -15,6 +16,8 @@ mod shown;
 mod sightings;
 mod standby;
 mod store;
+
+use cluster::Cluster;
 
 pub use active::Elected;
 pub use files::allow_many_files;
@@ -49,6 +52,14 @@ use crate::southbound::openflow;
 
 /// How long running requests and the last commits may take at the end.
 const DEADLINE: Duration = Duration::from_secs(10);
+/// Switches that wait for their programmer.
+const CONNECTS: usize = 64;
+/// Punted packets that wait for their consumer; more are dropped and counted.
+const PUNTS: usize = 1024;
+/// Switches whose status waits to be shown; a switch waits once.
+const REPORTS: usize = 4096;
+/// Flows that were counted and ended, and wait until that is written down.
+const ENDED: usize = 16_384;
 
 /// Why the controller does not start.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +100,7 @@ pub struct Controller {
     stop: watch::Sender<bool>,
     northbound: Vec<JoinHandle<()>>,
     tasks: Vec<JoinHandle<()>>,
+    cluster: Option<Cluster>,
 }
 
 /// Starts the only controller of a store.
@@ -104,12 +116,14 @@ pub struct Prepared {
     settings: Settings,
     datastore: Handle,
     programmers: Programmers,
-    reported: mpsc::Receiver<Dpid>,
+    switches: Switches,
     app: App,
     readers: events::Registry,
     restconf: SocketAddr,
     restconf_plain: Option<SocketAddr>,
     certificate: String,
+    /// By which other controllers are known to this one, once it is the active one.
+    secret: String,
     admission: Admission,
     drop_log: DropLog,
     metrics: Metrics,
@@ -123,6 +137,14 @@ pub struct Prepared {
     stop: watch::Sender<bool>,
 }
 
+/// Whose the switches are.
+enum Switches {
+    /// This controller's alone. They are let in when all is ready; then these statuses are shown.
+    Alone(mpsc::Receiver<Dpid>),
+    /// They are shared out, and come to all controllers.
+    Shared(Cluster),
+}
+
 /// Where clients come, and by which certificate if by TLS.
 type Listener = (TcpListener, Option<Arc<rustls::ServerConfig>>);
 
@@ -131,6 +153,26 @@ fn answer(listeners: Vec<Listener>, app: &App, stop: &watch::Sender<bool>) -> Ve
     let serve =
         |(listener, tls)| tokio::spawn(restconf::serve(listener, tls, app.clone(), until(stop.subscribe())));
     listeners.into_iter().map(serve).collect()
+}
+
+/// Lets switches in, and has them programmed where that is this controller's.
+fn let_in(
+    listener: TcpListener,
+    admission: &Admission,
+    programmers: &Programmers,
+    unasked: openflow::Unasked,
+    stop: &watch::Sender<bool>,
+) -> [JoinHandle<()>; 2] {
+    let (connected, mut switches) = mpsc::channel(CONNECTS);
+    let settings = openflow::Settings { admission: admission.clone(), ..openflow::Settings::default() };
+    let sessions = openflow::serve(listener, settings, connected, unasked, until(stop.subscribe()));
+    let registry = programmers.clone();
+    let registration = async move {
+        while let Some(switch) = switches.recv().await {
+            registry.connected(switch);
+        }
+    };
+    [tokio::spawn(sessions), tokio::spawn(registration)]
 }
 
 async fn until(mut stopped: watch::Receiver<bool>) {
@@ -158,6 +200,9 @@ impl Controller {
         // While those that are connected still are.
         let sightings = Sightings::new(self.datastore.snapshot().schema);
         sightings.keep(&self.datastore, true).await;
+        if let Some(cluster) = self.cluster {
+            cluster.leave().await;
+        }
         self.readers.close();
         self.stop.send_replace(true);
         finish(self.northbound).await;

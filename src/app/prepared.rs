@@ -8,8 +8,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
+use super::cluster::{Cluster, Said, Whereabouts};
 use super::confirmations::Confirmations;
-use super::{Prepared, Settings, StartError, StoreAt, address, allocator, answer, finish, listen};
+use super::standby::own_address;
+use super::{
+    ENDED, PUNTS, Prepared, REPORTS, Settings, StartError, StoreAt, Switches, address, allocator, answer,
+    finish, let_in, listen,
+};
 use crate::accounts::{Accounts, Throttle};
 use crate::audit::Audit;
 use crate::datastore;
@@ -25,12 +30,9 @@ use crate::observe::statistics::Statistics;
 use crate::programmer::Programmers;
 use crate::renderers::Engine;
 use crate::schema;
+use crate::southbound;
 use crate::southbound::admission::{self, Admission};
 
-/// Switches whose status waits to be shown; a switch waits once.
-const REPORTS: usize = 4096;
-/// Flows that were counted and ended, and wait until that is written down.
-const ENDED: usize = 16_384;
 /// Bytes of an audit file before it is set aside.
 const AUDIT: u64 = 16 << 20;
 /// Between two looks for a store that is away.
@@ -87,6 +89,11 @@ impl Prepared {
         if let Some(place) = &first.made {
             warn!(place = %place.display(), "a password for admin was made; read it there");
         }
+        // Where others share the store, switches come from the start.
+        let openflow_listener = match &settings.store {
+            StoreAt::Sled(_) => None,
+            StoreAt::Etcd(place) => Some((place, listen("OpenFlow", &settings.openflow).await?)),
+        };
         let (reports, reported) = mpsc::channel(REPORTS);
         let programmers = Programmers::new(reports, settings.audits);
         let sink = programmers.clone();
@@ -151,16 +158,39 @@ impl Prepared {
         app.operations = Arc::new(operations);
         let mut listeners = vec![(restconf_listener, Some(tls.config))];
         listeners.extend(plain_listener.map(|listener| (listener, None)));
+        let (stop, mut tasks) = (watch::channel(false).0, vec![tokio::spawn(allocator::give_back())]);
+        let relay = app.relay.clone();
+        let switches = match openflow_listener.zip(relay) {
+            None => Switches::Alone(reported),
+            Some(((place, listener), relay)) => {
+                let openflow = address(&listener)?;
+                let target = || format!("{}:{}", admission.scheme(), own_address(openflow, place));
+                let (packets, punted) = mpsc::channel(PUNTS);
+                let (gone, all_gone) = mpsc::channel(ENDED);
+                programmers.follow(datastore.clone());
+                let unasked = southbound::openflow::Unasked { packets, ended: gone };
+                tasks.extend(let_in(listener, &admission, &programmers, unasked, &stop));
+                let at = Whereabouts {
+                    place,
+                    credentials: &settings.store_credentials,
+                    target: settings.controller.clone().unwrap_or_else(target),
+                    openflow,
+                };
+                let said = Said { reports: reported, packets: punted, ended: all_gone };
+                Switches::Shared(Cluster::start(at, programmers.clone(), relay, said))
+            }
+        };
         let mut prepared = Prepared {
             settings: settings.clone(),
             datastore,
             programmers,
-            reported,
+            switches,
             app,
             readers,
             restconf,
             restconf_plain,
             certificate: tls.fingerprint,
+            secret: format!("{:032x}{:032x}", rand::random::<u128>(), rand::random::<u128>()),
             admission,
             drop_log,
             metrics,
@@ -168,8 +198,8 @@ impl Prepared {
             ended,
             northbound: Vec::new(),
             listeners,
-            tasks: vec![tokio::spawn(allocator::give_back())],
-            stop: watch::channel(false).0,
+            tasks,
+            stop,
         };
         if prepared.app.relay.is_some() {
             prepared.northbound =
@@ -180,6 +210,9 @@ impl Prepared {
 
     /// Stops without having been the active one.
     pub async fn stop(self) {
+        if let Switches::Shared(cluster) = self.switches {
+            cluster.leave().await;
+        }
         self.readers.close();
         self.stop.send_replace(true);
         finish(self.northbound).await;

@@ -1,10 +1,10 @@
 //! Forced races for a switch: who owns it changes a thousand times while the one before goes on writing. Not one of its changes may be
-//! taken once the new one is the master. Real etcd for the elections, real Open vSwitch for the refusals.
+//! taken once the new one is the master. Real etcd for the keys of owners, real Open vSwitch for the refusals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use openflow_rs::{
@@ -12,9 +12,11 @@ use openflow_rs::{
     MultipartRequest, Role, error_name, frame_len,
 };
 
+use super::cluster::{claimed, given_back};
 use super::leader::{Campaign, Lease};
-use crate::datastore::journal::etcd::Credentials;
 use crate::datastore::journal::etcd::testing::Etcd;
+use crate::datastore::journal::etcd::{Credentials, cluster_prefix};
+use crate::net::Dpid;
 use crate::simulation::switch::Switch;
 
 const RACES: u64 = 1000;
@@ -137,14 +139,11 @@ fn bundle(bundle: u32, control: BundleControl) -> Message {
     Message::BundleControl { bundle, control, flags: BUNDLE }
 }
 
-async fn elected(campaign: &mut Campaign) -> Lease {
-    let begun = Instant::now();
-    loop {
-        if let Ok(Ok(lease)) = campaign.try_once().await {
-            return lease;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(10), "nobody is elected");
-    }
+/// A controller with a lease of its own.
+async fn member(etcd: &Etcd, name: &str) -> Lease {
+    let key = format!("{}controllers/{name}", cluster_prefix(&etcd.place()));
+    let mut campaign = Campaign::of_key(&etcd.place(), &Credentials::default(), key, &name).unwrap();
+    campaign.try_once().await.unwrap().unwrap()
 }
 
 /// One race: the new owner claims while the stale one writes. Returns how many changes of the stale one came in time.
@@ -204,18 +203,25 @@ async fn a_stale_owner_changes_nothing_in_a_thousand_races() {
         .map(|listener| format!("tcp:127.0.0.1:{}", listener.local_addr().unwrap().port()));
     switch.vsctl(&["set-controller", "br0", &targets[0], &targets[1]]).unwrap();
     let [mut one, mut other] = listeners.each_ref().map(Owner::accept);
-    let campaign = |who: &str| Campaign::new(&etcd.place(), &Credentials::default(), who).unwrap();
-    let (mut first, mut second) = (campaign("one"), campaign("other"));
+    let (mut first, mut second) = (member(&etcd, "one").await, member(&etcd, "other").await);
+    let (prefix, dpid) = (cluster_prefix(&etcd.place()), Dpid(1));
 
-    let mut lease = elected(&mut first).await;
-    one.claim(lease.generation()).unwrap();
+    let mut election = claimed(&first, &prefix, dpid).await.unwrap().unwrap();
+    one.claim(election).unwrap();
     let mut in_time = 0;
     for number in 0..RACES {
-        let old = lease.generation();
-        lease.resign().await;
-        lease = elected(&mut second).await;
-        assert!(lease.generation() > old, "race {number}");
-        in_time += race(&mut one, old, &mut other, lease.generation(), number);
+        let old = election;
+        assert_eq!(claimed(&second, &prefix, dpid).await.unwrap(), None, "race {number}: it has an owner");
+        given_back(&second, &prefix, dpid).await.unwrap();
+        assert_eq!(
+            claimed(&second, &prefix, dpid).await.unwrap(),
+            None,
+            "race {number}: only its owner gives it back"
+        );
+        given_back(&first, &prefix, dpid).await.unwrap();
+        election = claimed(&second, &prefix, dpid).await.unwrap().unwrap();
+        assert!(election > old, "race {number}");
+        in_time += race(&mut one, old, &mut other, election, number);
         std::mem::swap(&mut one, &mut other);
         std::mem::swap(&mut first, &mut second);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tracing::{info, warn};
 
-use super::leader::{Campaign, Leader, Lease};
+use super::leader::{Campaign, Leader, Lease, this_process};
 use super::store::Store;
 use super::{Prepared, StartError};
 use crate::datastore::journal::etcd::Place;
@@ -23,8 +23,13 @@ impl Prepared {
         let (Store::Etcd(place), Some(relay)) = (&self.settings.store, &self.app.relay) else {
             return Ok(None);
         };
-        let campaign = Campaign::new(place, &self.settings.store_credentials, "coeus serve")?;
-        let mut campaign = campaign.at(own_address(self.restconf, place), self.certificate.clone());
+        let told = Leader {
+            who: this_process("coeus serve"),
+            address: own_address(self.restconf, place),
+            certificate: self.certificate.clone(),
+            secret: self.secret.clone(),
+        };
+        let mut campaign = Campaign::telling(place, &self.settings.store_credentials, &told)?;
         let mut said = None;
         loop {
             match campaign.try_once().await {
@@ -52,12 +57,12 @@ impl Prepared {
 }
 
 fn active(leader: &Leader) -> Active {
-    let Leader { who, address, certificate } = leader.clone();
-    Active { name: who, address, fingerprint: certificate }
+    let Leader { who, address, certificate, secret } = leader.clone();
+    Active { name: who, address, fingerprint: certificate, secret }
 }
 
 /// Where others reach what listens here: on all addresses means by the one that leads to etcd.
-fn own_address(listens: SocketAddr, place: &Place) -> String {
+pub(super) fn own_address(listens: SocketAddr, place: &Place) -> String {
     let towards = |endpoint: &String| -> Option<IpAddr> {
         let any = if listens.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let socket = UdpSocket::bind(any).ok()?;

@@ -1,7 +1,7 @@
 //! The registry of switches that the datastore's thread talks to.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::BytesMut;
@@ -15,12 +15,15 @@ use super::report::Status;
 use super::task::Task;
 use super::timings::Timings;
 use super::told::Told;
+use crate::datastore::Handle;
 use crate::net::Dpid;
 use crate::pipeline::{Delta, Held, SwitchTables};
 use crate::southbound::openflow::{Connected, SessionClosed, SessionHandle};
 
 /// Why a switch is not connected that was known when the controller started.
 pub const NOT_YET: &str = "it has not connected since the controller started";
+/// Why a switch is shown as lost whose controller ended.
+const LEFT: &str = "the controller that programmed it is gone; another one takes over";
 
 /// What an earlier life of the controller knew of a switch's session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,8 +42,12 @@ pub struct Programmers {
 pub(super) struct Inner {
     pub told: Mutex<Told>,
     pub slots: Mutex<HashMap<Dpid, Arc<Slot>>>,
-    /// Opens when the desired state is complete and this controller is the one to program switches: nothing is compared before.
-    pub gate: watch::Sender<Option<Mandate>>,
+    /// The mandate of switches that nothing else is said of.
+    pub first: Mutex<Mandate>,
+    /// Moves when a session has come or gone.
+    pub sessions: watch::Sender<u64>,
+    /// Brought up to date before a switch is compared that somebody else may have programmed.
+    pub datastore: OnceLock<Handle>,
     /// Told whenever a status changed.
     pub reports: mpsc::Sender<Dpid>,
     pub timings: Timings,
@@ -55,6 +62,17 @@ pub(super) struct Slot {
     pub session: Mutex<Option<SessionHandle>>,
     /// The revision that the switch confirmed last.
     pub confirmed: watch::Sender<u64>,
+    /// By what right this controller programs it: nothing is compared before it does.
+    pub mandate: watch::Sender<Mandate>,
+    pub elsewhere: Mutex<Option<Elsewhere>>,
+}
+
+/// Where a switch is programmed that another controller owns.
+pub(super) struct Elsewhere {
+    /// By which election.
+    election: u64,
+    /// The way to its owner, who sends frames through its pipeline.
+    way: mpsc::Sender<(Dpid, PacketOut)>,
 }
 
 #[derive(Default)]
@@ -82,7 +100,9 @@ impl Programmers {
             inner: Arc::new(Inner {
                 told: Mutex::default(),
                 slots: Mutex::default(),
-                gate: watch::channel(None).0,
+                first: Mutex::default(),
+                sessions: watch::channel(0).0,
+                datastore: OnceLock::new(),
                 reports,
                 timings: Timings::default(),
                 pace: Pace::new(audits),
@@ -120,10 +140,32 @@ impl Programmers {
         locked(&self.inner.told).add(revision, told.into_iter());
     }
 
-    /// The desired state is complete; from now on switches are made to match it. Those that are known and not there yet are
-    /// shown so, with what an earlier life of the controller wrote down of their sessions.
-    pub fn open_gate(&self, mandate: Mandate, mut seen: BTreeMap<Dpid, Seen>) {
-        self.inner.gate.send_replace(Some(mandate));
+    /// The desired state is complete; from now on all switches are made to match it.
+    pub fn open_gate(&self, mandate: Mandate, seen: BTreeMap<Dpid, Seen>) {
+        let slots = locked(&self.inner.slots);
+        *locked(&self.inner.first) = mandate;
+        for slot in slots.values() {
+            slot.mandate.send_replace(mandate);
+        }
+        drop(slots);
+        self.show_away(seen);
+    }
+
+    /// Switches are shared out: what is said of each. Of others nothing is known.
+    pub fn share(&self, mandates: &BTreeMap<Dpid, Mandate>) {
+        for slot in locked(&self.inner.slots).values() {
+            let mandate = mandates.get(&slot.dpid).copied().unwrap_or_default();
+            slot.mandate.send_if_modified(|now| std::mem::replace(now, mandate) != mandate);
+        }
+    }
+
+    /// This one is brought up to date before a switch is compared that somebody else may have programmed.
+    pub fn follow(&self, datastore: Handle) {
+        let _ = self.inner.datastore.set(datastore);
+    }
+
+    /// Switches that are known and not there are shown so, with what an earlier life of the controller wrote down of their sessions.
+    pub fn show_away(&self, mut seen: BTreeMap<Dpid, Seen>) {
         let now = SystemTime::now();
         let slots: Vec<_> = locked(&self.inner.slots).values().cloned().collect();
         for slot in slots {
@@ -178,10 +220,77 @@ impl Programmers {
         status
     }
 
-    /// Switches with a session.
+    /// Switches that are connected to who programs them.
     pub fn live(&self) -> Vec<Dpid> {
+        self.those(|slot| locked(&slot.status).connected)
+    }
+
+    /// Switches with a session here, programmed from here or not.
+    pub fn sessions(&self) -> Vec<Dpid> {
+        self.those(|slot| locked(&slot.session).is_some())
+    }
+
+    /// Switches that this controller programs.
+    pub fn ours(&self) -> Vec<Dpid> {
+        self.those(|slot| slot.mandate.borrow().is_ours())
+    }
+
+    fn those(&self, is_one: impl Fn(&Slot) -> bool) -> Vec<Dpid> {
         let slots = locked(&self.inner.slots);
-        slots.values().filter(|slot| locked(&slot.session).is_some()).map(|slot| slot.dpid).collect()
+        slots.values().filter(|slot| is_one(slot)).map(|slot| slot.dpid).collect()
+    }
+
+    /// Moves whenever a session has come or gone.
+    pub fn came_or_went(&self) -> watch::Receiver<u64> {
+        self.inner.sessions.subscribe()
+    }
+
+    /// Whether this controller programs a switch.
+    pub fn is_ours(&self, dpid: Dpid) -> bool {
+        self.slot(dpid).mandate.borrow().is_ours()
+    }
+
+    /// What an owner of a switch tells of it, and by which election it is that. `None`: another controller has more to say.
+    pub fn owned(&self, dpid: Dpid) -> Option<(u64, Status)> {
+        let Mandate::Elected(election) = *self.slot(dpid).mandate.borrow() else { return None };
+        Some((election, self.status(dpid)))
+    }
+
+    /// What the owner of a switch told of it, and the way to that one. Who was elected before it is not listened to.
+    pub fn told_of(&self, dpid: Dpid, election: u64, status: Status, way: &mpsc::Sender<(Dpid, PacketOut)>) {
+        let slot = self.slot(dpid);
+        if matches!(*slot.mandate.borrow(), Mandate::Elected(ours) if ours > election) {
+            return;
+        }
+        let mut elsewhere = locked(&slot.elsewhere);
+        if elsewhere.as_ref().is_some_and(|known| known.election > election) {
+            return;
+        }
+        *elsewhere = Some(Elsewhere { election, way: way.clone() });
+        let programmed = status.programmed;
+        *locked(&slot.status) = status;
+        drop(elsewhere);
+        slot.confirmed.send_replace(programmed);
+        let _ = self.inner.reports.try_send(dpid);
+    }
+
+    /// The owner by this election owns the switch no more, and nobody has told anything since.
+    pub fn left(&self, dpid: Dpid, election: u64) {
+        let slot = self.slot(dpid);
+        let elsewhere = locked(&slot.elsewhere);
+        if elsewhere.as_ref().is_none_or(|known| known.election != election)
+            || slot.mandate.borrow().is_ours()
+        {
+            return;
+        }
+        let mut status = locked(&slot.status);
+        if status.connected {
+            let now = SystemTime::now();
+            status.connected = false;
+            status.since = Some(now);
+            status.lost = Some((now, LEFT.to_owned()));
+            let _ = self.inner.reports.try_send(dpid);
+        }
     }
 
     pub fn switches(&self) -> Vec<Dpid> {
@@ -199,7 +308,12 @@ impl Programmers {
     /// # Errors
     /// When the switch is not connected.
     pub async fn packet_out(&self, dpid: Dpid, packet: PacketOut) -> Result<(), SessionClosed> {
-        let session = locked(&self.slot(dpid).session).clone().ok_or(SessionClosed)?;
+        let slot = self.slot(dpid);
+        if !slot.mandate.borrow().is_ours() {
+            let way = locked(&slot.elsewhere).as_ref().map(|known| known.way.clone()).ok_or(SessionClosed)?;
+            return way.try_send((dpid, packet)).map_err(|_| SessionClosed);
+        }
+        let session = locked(&slot.session).clone().ok_or(SessionClosed)?;
         let mut bytes = BytesMut::new();
         Message::PacketOut(packet).encode(session.xids(1), &mut bytes);
         session.send(bytes.freeze()).await
@@ -211,6 +325,7 @@ impl Programmers {
         *locked(&slot.session) = Some(switch.session.clone());
         // The task of an older session notices that it has been replaced.
         slot.changed.notify_waiters();
+        self.inner.sessions.send_modify(|count| *count += 1);
         let task = Task::new(slot, self.inner.clone(), switch);
         tokio::spawn(task.run());
     }
@@ -224,6 +339,8 @@ impl Programmers {
                 status: Mutex::default(),
                 session: Mutex::default(),
                 confirmed: watch::channel(0).0,
+                mandate: watch::channel(*locked(&self.inner.first)).0,
+                elsewhere: Mutex::default(),
             })
         };
         locked(&self.inner.slots).entry(dpid).or_insert_with(fresh).clone()
@@ -255,5 +372,49 @@ mod tests {
         programmers.open_gate(Mandate::Alone, [(Dpid(7), seen)].into());
         let status = programmers.status(Dpid(7));
         assert_eq!((status.last_seen, status.lost), (Some(SystemTime::UNIX_EPOCH), Some(lost)));
+    }
+
+    fn told(programmed: u64) -> Status {
+        Status { connected: true, programmed, ..Status::default() }
+    }
+
+    #[tokio::test]
+    async fn what_owners_tell_counts_by_their_elections() {
+        let (reports, mut reported) = mpsc::channel(16);
+        let programmers = Programmers::new(reports, Duration::ZERO);
+        let (way, mut frames) = mpsc::channel(1);
+        let (dpid, confirmed) = (Dpid(7), programmers.confirmed(Dpid(7)));
+        let frame = PacketOut { in_port: 1, actions: Vec::new(), frame: vec![1] };
+        assert!(programmers.packet_out(dpid, frame.clone()).await.is_err(), "nobody owns it");
+
+        programmers.told_of(dpid, 5, told(11), &way);
+        assert_eq!((reported.recv().await, *confirmed.borrow()), (Some(dpid), 11));
+        programmers.told_of(dpid, 4, told(99), &way);
+        assert_eq!(
+            (programmers.status(dpid).programmed, *confirmed.borrow()),
+            (11, 11),
+            "that one was before"
+        );
+        programmers.packet_out(dpid, frame.clone()).await.unwrap();
+        assert_eq!(frames.recv().await, Some((dpid, frame.clone())));
+        assert_eq!(programmers.live(), [dpid]);
+
+        // That the owner is gone says nothing of the next one, in whatever order it is heard.
+        programmers.told_of(dpid, 6, told(12), &way);
+        programmers.left(dpid, 5);
+        assert!(programmers.status(dpid).connected);
+        programmers.left(dpid, 6);
+        let status = programmers.status(dpid);
+        assert_eq!((status.connected, status.lost.map(|(_, reason)| reason).as_deref()), (false, Some(LEFT)));
+        assert!(programmers.live().is_empty());
+
+        // Now it is ours, and who owned it before has nothing to say any more.
+        programmers.share(&[(dpid, Mandate::Elected(8))].into());
+        programmers.told_of(dpid, 7, told(99), &way);
+        assert_eq!((programmers.status(dpid).programmed, programmers.ours()), (12, vec![dpid]));
+        assert!(programmers.owned(dpid).is_some_and(|(election, _)| election == 8));
+        assert!(programmers.packet_out(dpid, frame).await.is_err(), "it has no session");
+        programmers.share(&BTreeMap::new());
+        assert!(programmers.ours().is_empty() && programmers.owned(dpid).is_none());
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::actor::{Inner, locked};
@@ -17,7 +18,7 @@ const SOON: Duration = Duration::from_millis(200);
 const SHOWN: usize = 8;
 
 /// What was found changed on a switch, since the start of the program.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drift {
     /// Flows, groups and meters that were put right.
     pub mended: u64,

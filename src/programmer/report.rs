@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
+
 use super::audit::Drift;
 use crate::datastore::{Edit, Snapshot, Store};
 use crate::net::{Dpid, timestamp};
 use crate::schema::{DataPath, Fields, Key, List, Node, Schema, Value, Values, lexical};
 
 /// Something that a switch refused and that is still wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// Feature and key of who asked.
     pub owner: String,
@@ -21,7 +23,7 @@ pub struct Failure {
 }
 
 /// The state of one switch's programming. Counters run since the start of the program.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     pub connected: bool,
     pub peer: String,

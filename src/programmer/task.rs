@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::BytesMut;
 use openflow_rs::{CtFlush, Message, error_name};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{info, warn};
 
@@ -23,6 +23,8 @@ use crate::southbound::openflow::{Connected, Incoming, SessionClosed, SessionHan
 /// Pause before refused items are sent again; it doubles up to [`RETRY_AT_MOST`] while nothing gets better.
 const RETRY: Duration = Duration::from_secs(10);
 const RETRY_AT_MOST: Duration = Duration::from_secs(300);
+/// Before a datastore that cannot be brought up to date is asked again.
+const AGAIN: Duration = Duration::from_millis(500);
 /// An alarm that is not wanted.
 const NEVER: Duration = Duration::from_secs(365 * 86_400);
 
@@ -67,6 +69,8 @@ pub(super) struct Task {
     pub again: Vec<(std::time::Instant, CtFlush)>,
     /// Answers that came while bytes were being sent.
     pub early: VecDeque<Incoming>,
+    /// The status tells of this session.
+    pub is_shown: bool,
 }
 
 impl Task {
@@ -84,6 +88,7 @@ impl Task {
             bundle: 0,
             again: Vec::new(),
             early: VecDeque::new(),
+            is_shown: false,
         }
     }
 
@@ -91,37 +96,85 @@ impl Task {
     pub async fn run(mut self) {
         let dpid = self.slot.dpid;
         info!(switch = %dpid, peer = self.peer, "switch connected");
+        let mut mandates = self.slot.mandate.subscribe();
+        let end = loop {
+            let mandate = *mandates.borrow_and_update();
+            let outcome = match mandate {
+                Mandate::Waiting => self.stand_by(&mut mandates).await,
+                Mandate::Other(generation) => match self.leave_to(generation).await {
+                    Ok(()) => self.stand_by(&mut mandates).await,
+                    Err(end) => Err(end),
+                },
+                Mandate::Alone | Mandate::Elected(_) => {
+                    self.begin();
+                    self.serve(mandate, &mut mandates).await
+                }
+            };
+            match outcome {
+                Ok(()) => self.pause(),
+                Err(end) => break end,
+            }
+        };
+        if let End::Displaced(reason) = &end {
+            warn!(switch = %dpid, reason, "this controller does not program the switch any more");
+        }
+        info!(switch = %dpid, reason = %end, "switch lost");
+        self.finish(&end.to_string());
+    }
+
+    /// The switch is this controller's to program.
+    fn begin(&mut self) {
+        self.is_shown = true;
         self.report(|status, task| {
             status.connected = true;
             status.connects += 1;
             status.since = Some(SystemTime::now());
             status.peer.clone_from(&task.peer);
         });
-        let end = match self.serve().await {
-            Ok(()) => "stopped".to_owned(),
-            Err(end) => {
-                if let End::Displaced(reason) = &end {
-                    warn!(switch = %dpid, reason, "this controller does not program the switch any more");
-                }
-                end.to_string()
-            }
-        };
-        info!(switch = %dpid, reason = end, "switch lost");
-        // A newer session may have taken the slot over already; both locks, so that it cannot do so in between.
+    }
+
+    /// It is not any more: what is to be sent is found out when it is again.
+    fn pause(&mut self) {
+        self.is_shown = false;
+        self.failed.clear();
+        self.again.clear();
         let mut desired = locked(&self.slot.desired);
         if self.is_current() {
-            *locked(&self.slot.session) = None;
-            desired.listening = false;
+            (desired.listening, desired.since) = (false, None);
             desired.pending = Delta::default();
-            desired.since = None;
-            drop(desired);
+        }
+    }
+
+    /// Gives the slot back, unless a newer session has taken it over already.
+    fn finish(&mut self, reason: &str) {
+        // Both locks, so that it cannot do so in between.
+        let mut desired = locked(&self.slot.desired);
+        if !self.is_current() {
+            return;
+        }
+        *locked(&self.slot.session) = None;
+        (desired.listening, desired.since) = (false, None);
+        desired.pending = Delta::default();
+        drop(desired);
+        self.inner.sessions.send_modify(|count| *count += 1);
+        if self.is_shown {
             self.report(|status, task| {
                 let now = SystemTime::now();
                 status.connected = false;
                 status.since = Some(now);
                 status.last_seen = Some(task.session.heard());
-                status.lost = Some((now, end));
+                status.lost = Some((now, reason.to_owned()));
             });
+        }
+    }
+
+    /// Holds the session until the mandate is another one.
+    async fn stand_by(&mut self, mandates: &mut watch::Receiver<Mandate>) -> Result<(), End> {
+        loop {
+            tokio::select! {
+                changed = mandates.changed() => return changed.map_err(|_| End::Closed("stopped".into())),
+                incoming = self.replies.recv() => self.unasked(incoming)?,
+            }
         }
     }
 
@@ -130,13 +183,12 @@ impl Task {
         locked(&self.slot.session).as_ref().is_some_and(|current| current.is_same(&self.session))
     }
 
-    async fn serve(&mut self) -> Result<(), End> {
-        let mut gate = self.inner.gate.subscribe();
-        let mandate = match gate.wait_for(Option::is_some).await {
-            Ok(open) => open.unwrap_or(Mandate::Alone),
-            Err(_) => return Ok(()),
-        };
+    /// Programs the switch until that is somebody else's.
+    async fn serve(&mut self, mandate: Mandate, mandates: &mut watch::Receiver<Mandate>) -> Result<(), End> {
         self.claim(mandate).await?;
+        if !self.know_all(mandates).await? {
+            return Ok(());
+        }
         let actual = self.read_back().await?;
         self.groups = actual.groups.keys().copied().collect();
         self.meters = actual.meters.keys().copied().collect();
@@ -165,6 +217,7 @@ impl Task {
             let failed_before = self.failed.len();
             let again = self.again.iter().map(|(at, _)| *at).min();
             tokio::select! {
+                changed = mandates.changed() => return changed.map_err(|_| End::Closed("stopped".into())),
                 () = slot.changed.notified() => self.catch_up().await?,
                 () = &mut alarm => {
                     self.retry().await?;
@@ -181,6 +234,26 @@ impl Task {
                 let soon = Instant::now() + pause;
                 if soon < alarm.deadline() {
                     alarm.as_mut().reset(soon);
+                }
+            }
+        }
+    }
+
+    /// Waits until all is known that the one before could have programmed: it sent nothing that was not durable, and from the claim on it
+    /// is refused. Answers whether the switch is ours still.
+    async fn know_all(&mut self, mandates: &mut watch::Receiver<Mandate>) -> Result<bool, End> {
+        let Some(datastore) = self.inner.datastore.get().cloned() else { return Ok(true) };
+        loop {
+            tokio::select! {
+                known = datastore.catch_up() => match known {
+                    Ok(_) => return Ok(true),
+                    Err(error) => {
+                        warn!(switch = %self.slot.dpid, %error, "what is written cannot be read; nothing is sent before");
+                        sleep(AGAIN).await;
+                    }
+                },
+                changed = mandates.changed() => {
+                    return changed.map(|()| false).map_err(|_| End::Closed("stopped".into()));
                 }
             }
         }
@@ -278,7 +351,9 @@ impl Task {
         match incoming {
             None => Err(End::Closed("the session ended".into())),
             Some(Incoming::Closed { reason }) => Err(End::Closed(reason)),
-            Some(Incoming::Message { message: Message::Error(error), .. }) if is_slave(&error) => {
+            Some(Incoming::Message { message: Message::Error(error), .. })
+                if is_slave(&error) && self.is_shown =>
+            {
                 Err(displaced())
             }
             Some(Incoming::Message { message: Message::Error(error), .. }) => {

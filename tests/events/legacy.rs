@@ -88,7 +88,12 @@ fn active_and_follower() -> (Server, Server) {
     });
     let follower = Server::adjusted(move |app| {
         let relay = Relay::default();
-        relay.follow(Some(Active { name: "other".into(), address, fingerprint: tls.fingerprint }));
+        relay.follow(Some(Active {
+            name: "other".into(),
+            address,
+            fingerprint: tls.fingerprint,
+            secret: String::new(),
+        }));
         app.relay = Some(relay);
     });
     (active, follower)

@@ -33,7 +33,7 @@ pub struct Takeover {
 }
 
 impl Takeover {
-    pub(super) fn new(is_tls: bool) -> Takeover {
+    pub(in crate::northbound) fn new(is_tls: bool) -> Takeover {
         Takeover { successor: Arc::default(), is_tls }
     }
 

@@ -9,6 +9,7 @@ mod codec;
 mod conditions;
 mod data;
 mod discovery;
+mod door;
 mod error;
 mod face;
 mod gzip;
@@ -27,6 +28,7 @@ mod wait;
 mod way;
 mod write;
 
+pub use door::{Door, link};
 pub use error::{Problem, Problems};
 pub(in crate::northbound) use face::{Datastore, Face};
 pub use media::Encoding;
@@ -79,6 +81,8 @@ pub struct App {
     pub answered: Option<Answered>,
     /// Other controllers share the store; `None`: there are none.
     pub relay: Option<Relay>,
+    /// Where they come with what is no request.
+    pub door: Door,
 }
 
 /// Puts state into a snapshot that a read of this path asks for. `None`: it asks for none.
@@ -105,6 +109,7 @@ impl App {
             switches: None,
             answered: None,
             relay: None,
+            door: Door::default(),
         }
     }
 

@@ -43,6 +43,8 @@ pub struct Active {
     pub address: String,
     /// SHA-256 of its certificate, as hexadecimal pairs with colons.
     pub fingerprint: String,
+    /// By which it knows the other controllers.
+    pub secret: String,
 }
 
 /// What this controller is.
@@ -82,6 +84,14 @@ impl Relay {
     /// This one is, as long as `holds` says so.
     pub fn lead(&self, holds: Arc<dyn Fn() -> bool + Send + Sync>) {
         self.set(Role::Active(holds));
+    }
+
+    /// The active controller, if that is another one and told.
+    pub fn active(&self) -> Option<Active> {
+        match self.role() {
+            Role::Follower(active) => active.filter(|active| !active.address.is_empty()),
+            Role::Active(_) => None,
+        }
     }
 
     /// In words for `/readyz`; `None`: it is the active one.
@@ -320,7 +330,7 @@ fn without_hops(headers: &mut HeaderMap) {
     }
 }
 
-async fn connect(active: &Active) -> std::io::Result<TlsStream<TcpStream>> {
+pub(super) async fn connect(active: &Active) -> std::io::Result<TlsStream<TcpStream>> {
     let stream = TcpStream::connect(&active.address).await?;
     let _ = stream.set_nodelay(true);
     pinned::connect(stream, &active.fingerprint).await

@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
+use super::door;
 use super::face::Face;
 use super::relay::{self, Way};
 use super::routes::{self, Target};
@@ -100,6 +101,9 @@ async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
     }
     if let Err(problems) = bounds::head(&parts, &app.limits) {
         return answer::refused(schema, face, media::usual(face), &problems);
+    }
+    if path == door::PATH {
+        return app.door.answer(&parts);
     }
     let user = match login(app, peer, &parts.headers).await {
         Ok(user) => user,

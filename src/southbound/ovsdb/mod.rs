@@ -19,6 +19,8 @@ pub use server::{connect, serve};
 
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use super::admission::Admission;
 use crate::ovsdb::Table;
 
@@ -43,6 +45,8 @@ pub struct Settings {
     pub probe: Duration,
     /// Which databases are connected; one for all sessions.
     pub presence: Presence,
+    /// Where the switch reaches the other controllers of the store.
+    pub others: watch::Receiver<Vec<String>>,
     /// Who may connect.
     pub admission: Admission,
 }
@@ -59,6 +63,7 @@ impl Default for Settings {
             node_port: true,
             probe: Duration::from_secs(5),
             presence: Presence::default(),
+            others: watch::channel(Vec::new()).1,
             admission: Admission::default(),
         }
     }

@@ -21,13 +21,16 @@ pub(super) fn at(id: &str) -> Value {
 
 /// Operations that bring the database to what it should be, in one transaction.
 pub fn plan(cache: &Cache, settings: &Settings, controller: &str) -> Vec<Value> {
+    let others = settings.others.borrow();
+    let others = others.iter().map(String::as_str).filter(|other| *other != controller);
+    let targets: Vec<&str> = std::iter::once(controller).chain(others).collect();
     let Some((root, open_vswitch)) = cache.rows("Open_vSwitch").next() else { return Vec::new() };
     let mut operations = Vec::new();
     match cache.named("Bridge", &settings.bridge) {
-        None => new_bridge(root, settings, controller, &mut operations),
+        None => new_bridge(root, settings, &targets, &mut operations),
         Some((id, bridge)) => {
             mend_bridge(id, bridge, &mut operations);
-            controllers(cache, id, bridge, controller, &mut operations);
+            controllers(cache, id, bridge, &targets, &mut operations);
             let local_ip = open_vswitch.map("other_config").get("local_ip").copied();
             tunnels(cache, settings, id, bridge, local_ip, &mut operations);
             // From the moment the node is known by its address: by that its pods reach it.
@@ -93,17 +96,18 @@ fn insert_controller(name: &str, target: &str) -> Value {
     }})
 }
 
-fn new_bridge(root: &str, settings: &Settings, controller: &str, operations: &mut Vec<Value>) {
+fn new_bridge(root: &str, settings: &Settings, targets: &[&str], operations: &mut Vec<Value>) {
     let name = &settings.bridge;
+    let controllers: Vec<String> = (0..targets.len()).map(|number| format!("controller{number}")).collect();
     operations.push(json!({"op": "insert", "table": "Interface", "uuid-name": "interface", "row": {"name": name, "type": "internal"}}));
     operations.push(json!({"op": "insert", "table": "Port", "uuid-name": "port", "row": {
         "name": name, "interfaces": named_uuid("interface"),
     }}));
-    operations.push(insert_controller("controller", controller));
+    operations.extend(controllers.iter().zip(targets).map(|(name, target)| insert_controller(name, target)));
     operations.push(json!({"op": "insert", "table": "Bridge", "uuid-name": "bridge", "row": {
         "name": name, "ports": named_uuid("port"), "fail_mode": "secure", "datapath_type": settings.datapath_type,
         "protocols": set(PROTOCOLS.iter().map(|name| json!(name))),
-        "other_config": map([("disable-in-band", "true")]), "controller": named_uuid("controller"),
+        "other_config": map([("disable-in-band", "true")]), "controller": set(controllers.iter().map(|name| named_uuid(name))),
         "external_ids": map([OURS]),
     }}));
     operations.push(json!({"op": "mutate", "table": "Open_vSwitch", "where": at(root),
@@ -128,23 +132,33 @@ fn mend_bridge(id: &str, bridge: &Row, operations: &mut Vec<Value>) {
     }
 }
 
-/// Our controller target is there once; targets that we set earlier and that changed are brought up to date.
-fn controllers(cache: &Cache, id: &str, bridge: &Row, target: &str, operations: &mut Vec<Value>) {
+/// Each target is there once; those that we set earlier and that are none any more are brought up to date, or taken away.
+fn controllers(cache: &Cache, id: &str, bridge: &Row, targets: &[&str], operations: &mut Vec<Value>) {
     let present: Vec<(&str, &Row)> =
         bridge.references("controller").filter_map(|id| Some((id, cache.row("Controller", id)?))).collect();
-    if present.iter().any(|(_, row)| row.text("target") == Some(target)) {
-        return;
-    }
-    match present.iter().find(|(_, row)| row.map("external_ids").contains_key(OURS.0)) {
-        Some((old, _)) => {
+    let is_there = |target: &str| present.iter().any(|(_, row)| row.text("target") == Some(target));
+    let is_left = |row: &Row| {
+        row.map("external_ids").contains_key(OURS.0)
+            && !row.text("target").is_some_and(|target| targets.contains(&target))
+    };
+    let mut left = present.iter().filter(|(_, row)| is_left(row)).map(|(old, _)| *old);
+    let mut added = Vec::new();
+    for (number, target) in targets.iter().enumerate().filter(|(_, target)| !is_there(target)) {
+        if let Some(old) = left.next() {
             operations.push(
                 json!({"op": "update", "table": "Controller", "where": at(old), "row": {"target": target}}),
             );
+        } else {
+            let name = format!("controller{number}");
+            operations.push(insert_controller(&name, target));
+            added.push(named_uuid(&name));
         }
-        None => {
-            operations.push(insert_controller("controller", target));
+    }
+    let left: Vec<Value> = left.map(uuid).collect();
+    for (rows, how) in [(added, "insert"), (left, "delete")] {
+        if !rows.is_empty() {
             operations.push(json!({"op": "mutate", "table": "Bridge", "where": at(id),
-                "mutations": [["controller", "insert", set([named_uuid("controller")])]]}));
+                "mutations": [["controller", how, set(rows)]]}));
         }
     }
 }
@@ -218,6 +232,8 @@ pub(super) fn insert_port(bridge: &str, name: &str, mut row: Value, operations: 
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::watch;
+
     use super::*;
     use crate::southbound::ovsdb::TABLES;
 
@@ -270,6 +286,36 @@ mod tests {
             operations[1]["row"]["target"], "tcp:10.0.0.2:6653",
             "our own old target is updated, not added to"
         );
+    }
+
+    #[test]
+    fn a_switch_knows_all_controllers_of_the_store() {
+        let with = |others: &[&str]| {
+            let (told, others) = watch::channel(others.iter().map(|&other| other.to_owned()).collect());
+            drop(told);
+            Settings { others, ..Settings::default() }
+        };
+        let others = ["tcp:10.0.0.2:6653", "tcp:10.0.0.3:6653"];
+        let fresh = plan(&cache(None, None), &with(&others), TARGET);
+        let targets: Vec<_> = fresh.iter().filter_map(|one| one["row"]["target"].as_str()).collect();
+        assert_eq!(targets, [TARGET, others[0], others[1]]);
+        let joined = plan(&cache(Some(right()), None), &with(&others), TARGET);
+        assert_eq!(joined[0]["row"]["target"], others[0]);
+        assert_eq!(joined[2]["mutations"][0][1], "insert");
+        assert_eq!(joined[2]["mutations"][0][2][1].as_array().map(Vec::len), Some(2));
+        // Another one is the active controller now, and the first is gone; what somebody else has set stays.
+        let mut bridge = right();
+        bridge["controller"] = set([uuid("c"), uuid("d"), uuid("e"), uuid("f")]);
+        let mut cache = cache(Some(bridge), None);
+        let row = |target: &str, ids: Value| json!({"new": {"target": target, "external_ids": ids}});
+        let rows = json!({"Controller": {
+            "d": row(others[0], map([OURS])), "e": row(others[1], map([OURS])), "f": row("tcp:192.0.2.1:6653", map([])),
+        }});
+        cache.update(&rows).unwrap();
+        let left = plan(&cache, &with(&others[1..]), others[0]);
+        assert_eq!(left[0]["mutations"], json!([["controller", "delete", set([uuid("c")])]]));
+        assert_eq!(left.len(), 2, "{left:?}");
+        assert!(plan(&cache, &with(&[others[1], TARGET]), others[0]).is_empty());
     }
 
     #[test]

@@ -166,20 +166,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
         self.send(&self.monitor.request(MONITOR, DATABASE, TABLES)).await?;
         let mut framer = Framer::default();
         let mut buffer = vec![0; 64 << 10];
+        let mut others = self.settings.others.clone();
         loop {
             let (mut changes, mut due) = (Changes::default(), false);
-            match tokio::time::timeout(self.settings.probe, self.stream.read(&mut buffer)).await {
-                Ok(Ok(0)) => return Err(End::Closed),
-                Ok(Ok(count)) => {
-                    self.heard = Instant::now();
-                    framer.push(&buffer[..count]);
-                }
-                Ok(Err(error)) => return Err(error.into()),
-                Err(_) if self.heard.elapsed() > self.settings.probe * 3 => return Err(End::Silent),
-                Err(_) => {
-                    self.send(&request(0, "echo", json!([]))).await?;
-                    due = self.asked.is_some_and(|(_, since)| since.elapsed() >= PATIENCE);
-                }
+            tokio::select! {
+                read = tokio::time::timeout(self.settings.probe, self.stream.read(&mut buffer)) => match read {
+                    Ok(Ok(0)) => return Err(End::Closed),
+                    Ok(Ok(count)) => {
+                        self.heard = Instant::now();
+                        framer.push(&buffer[..count]);
+                    }
+                    Ok(Err(error)) => return Err(error.into()),
+                    Err(_) if self.heard.elapsed() > self.settings.probe * 3 => return Err(End::Silent),
+                    Err(_) => {
+                        self.send(&request(0, "echo", json!([]))).await?;
+                        due = self.asked.is_some_and(|(_, since)| since.elapsed() >= PATIENCE);
+                    }
+                },
+                Ok(()) = others.changed() => due = true,
             }
             while let Some(message) = framer.next_message()? {
                 match self.take(Incoming::parse(&message)?).await? {

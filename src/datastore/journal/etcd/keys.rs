@@ -8,6 +8,8 @@
 //! /coeus/<name>/manifest                          which checkpoint holds
 //! /coeus/<name>/checkpoint/<folder>/<piece, 8 digits>
 //! /coeus/<name>/leader                            which controller is the active one, as long as its lease lasts
+//! /coeus/<name>/cluster/controllers/<id>          a controller that runs, as long as its lease lasts
+//! /coeus/<name>/cluster/owners/<datapath id>      which of them programs a switch, under the same lease
 //! ```
 
 use serde::{Deserialize, Serialize};
@@ -72,6 +74,10 @@ impl Keys {
 
     pub fn leader(&self) -> String {
         format!("{}leader", self.prefix)
+    }
+
+    pub fn cluster(&self) -> String {
+        format!("{}cluster/", self.prefix)
     }
 
     /// Also where all groups up to the revision before end.

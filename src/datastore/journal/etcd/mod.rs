@@ -72,6 +72,11 @@ pub fn leader_key(place: &Place) -> String {
     Keys::new(&place.name).leader()
 }
 
+/// What all keys begin with under which the controllers of a store, and the owners of switches, are told.
+pub fn cluster_prefix(place: &Place) -> String {
+    Keys::new(&place.name).cluster()
+}
+
 impl EtcdJournal {
     /// Takes the store over, making it if there is none: from now on nobody else appends to it.
     ///
