@@ -191,7 +191,8 @@ impl Facts {
             .with(Field::EthSrc, mac(random))
             .with(Field::EthType, *[ARP, IPV4, IPV4, IPV6, IPV6, IPV6, LLDP, 0x8899].choose(random).unwrap());
         if random.random_bool(0.05) {
-            packet.set(Field::VlanTci, 0x1000 | random.random_range(0..0xfff_u128));
+            // Below 16 there are sub-ports.
+            packet.set(Field::VlanTci, 0x1000 | random.random_range(16..0xfff_u128));
         }
         let kind = packet.get(Field::EthType);
         let (mut own_v4, mut own_v6) = (Vec::new(), vec![sender.link_local.to_bits()]);
@@ -269,8 +270,14 @@ fn send(world: &World, seed: u64, packets: usize) -> Result<(usize, usize), Stri
         let tables = Tables::from(held);
         let sender = Sender::of(interface, attachment.mac);
         for _ in 0..packets {
-            let packet = facts.packet(&sender, &mut random);
-            let walk = evaluate(packet.clone().with(Field::InPort, attachment.ofport.0), &tables);
+            let mut packet = facts.packet(&sender, &mut random);
+            let mut sent = packet.clone();
+            // What has no tag comes from the machine that a sub-port is in; its own comes by its VLAN, and is judged without the tag.
+            if let Some(id) = attachment.vlan {
+                packet.set(Field::VlanTci, 0);
+                sent = packet.clone().tagged(id);
+            }
+            let walk = evaluate(sent.with(Field::InPort, attachment.ofport.0), &tables);
             let hit: BTreeSet<u8> = walk.hits().map(|(table, _)| table).collect();
             let (may, passed) = (sender.may_send(&packet), hit.contains(&BEYOND));
             let said = || format!("{}: {}", identity.name, Match { fields: packet.fields() });
