@@ -301,9 +301,14 @@ class Kube(Beside):
         come_to(f"{name} is {value}", lambda: self.metric(name), lambda found: found == str(value), PATIENCE, 0.2)
 
     @keyword
-    def metric_should_come_to_grow(self, name):
-        before = float(self.metric(name) or 0)
-        come_to(f"{name} grows", lambda: float(self.metric(name) or 0), lambda found: found > before, PATIENCE, 0.2)
+    def value_of_metric(self, name):
+        return float(self.metric(name) or 0)
+
+    @keyword
+    def metric_should_come_to_grow(self, name, beyond=None):
+        """`beyond`: what it was before; else what it is now."""
+        before = self.value_of_metric(name) if beyond is None else float(beyond)
+        come_to(f"{name} grows", lambda: self.value_of_metric(name), lambda found: found > before, PATIENCE, 0.2)
 
     # -- leaders
 

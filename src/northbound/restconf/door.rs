@@ -100,15 +100,9 @@ mod tests {
         for (name, value) in headers {
             request.headers_mut().insert(name, value.parse().unwrap());
         }
-        request.extensions_mut().extend(
-            takeover
-                .map(|takeover| {
-                    let mut extensions = axum::http::Extensions::new();
-                    extensions.insert(takeover);
-                    extensions
-                })
-                .unwrap_or_default(),
-        );
+        if let Some(takeover) = takeover {
+            request.extensions_mut().insert(takeover);
+        }
         request.into_parts().0
     }
 
