@@ -5,6 +5,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Bytes;
+use axum::http::request::Parts;
+use axum::http::{HeaderName, header};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
@@ -35,6 +37,16 @@ pub struct Takeover {
 impl Takeover {
     pub(in crate::northbound) fn new(is_tls: bool) -> Takeover {
         Takeover { successor: Arc::default(), is_tls }
+    }
+
+    /// That of a request for a websocket over HTTP/1.1 (RFC 6455 section 4.2.1).
+    pub fn for_websocket(parts: &Parts) -> Option<&Takeover> {
+        let says = |name: HeaderName, word: &str| {
+            let values = parts.headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+            values.flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))
+        };
+        let asks = says(header::UPGRADE, "websocket") && says(header::CONNECTION, "upgrade");
+        parts.extensions.get().filter(|_| asks)
     }
 
     /// Is the connection encrypted?

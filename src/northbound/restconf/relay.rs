@@ -30,7 +30,6 @@ const RELAYED: HeaderName = HeaderName::from_static("coeus-relayed");
 const READ: HeaderName = HeaderName::from_static("coeus-read");
 /// How long is waited for the store before a read is refused.
 const STORE: Duration = Duration::from_secs(3);
-const WEBSOCKET: &str = "websocket";
 const CONNECT: Duration = Duration::from_secs(2);
 /// When to ask again: a change of the active controller takes a few seconds.
 const AGAIN: u64 = 1;
@@ -199,10 +198,10 @@ pub(super) async fn send(
     parts: Parts,
     body: Body,
 ) -> Result<Response<Body>, Problems> {
-    let takeover = takeover(&parts).cloned();
+    let takeover = Takeover::for_websocket(&parts).cloned();
     let mut request = relayed(app, parts, body).await?;
     if takeover.is_some() {
-        for (name, value) in [(header::CONNECTION, "upgrade"), (header::UPGRADE, WEBSOCKET)] {
+        for (name, value) in [(header::CONNECTION, "upgrade"), (header::UPGRADE, "websocket")] {
             request.headers_mut().insert(name, HeaderValue::from_static(value));
         }
     }
@@ -237,16 +236,6 @@ pub(super) async fn send(
         Ok(Err(error)) => Err(lost(active, &error.to_string())),
         Err(_) => Err(lost(active, "it took too long")),
     }
-}
-
-/// The connection of a client who wants it to go on as a websocket.
-fn takeover(parts: &Parts) -> Option<&Takeover> {
-    let asks = |name, word| {
-        let values = parts.headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-        values.flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))
-    };
-    let asks = asks(header::CONNECTION, "upgrade") && asks(header::UPGRADE, WEBSOCKET);
-    parts.extensions.get().filter(|_| asks)
 }
 
 /// The answer behind which no HTTP comes: bytes are passed on both ways, until either side or this program ends it.

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::super::actor::Registry;
@@ -102,14 +102,8 @@ fn socket(
     parts: &mut Parts,
     watched: Watched,
 ) -> Result<Response<Body>, Problems> {
-    let asked = |name: header::HeaderName, word: &str| has_word(&parts.headers, &name, word);
     let key = parts.headers.get(header::SEC_WEBSOCKET_KEY).cloned();
-    let (Some(key), true, true, Some(takeover)) = (
-        key,
-        asked(header::UPGRADE, "websocket"),
-        asked(header::CONNECTION, "upgrade"),
-        parts.extensions.get::<Takeover>().cloned(),
-    ) else {
+    let (Some(key), Some(takeover)) = (key, Takeover::for_websocket(parts).cloned()) else {
         let message = "this is a websocket: connect with a websocket client, over HTTP/1.1";
         return Err(Problem::new("invalid-value", message).with_status(StatusCode::UPGRADE_REQUIRED).into());
     };
@@ -137,9 +131,4 @@ fn socket(
         headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
     }
     Ok(response)
-}
-
-fn has_word(headers: &HeaderMap, name: &header::HeaderName, word: &str) -> bool {
-    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))
 }
