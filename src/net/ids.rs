@@ -1,6 +1,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 /// Datapath id of a switch: 64 bits, printed as 16 hexadecimal digits. Its node is `openflow:<decimal>`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Dpid(pub u64);
@@ -14,6 +16,13 @@ impl Dpid {
     /// The node id that OpenDaylight uses in inventory and topology: `openflow:` and the id in decimal.
     pub fn node_id(self) -> String {
         format!("openflow:{}", self.0)
+    }
+
+    /// How much the switch and somebody or something else, by its name or address, belong together: of several the one with the highest weight
+    /// has it. So they are spread evenly, and when one goes only what it had moves. The same in every build.
+    /// Source: Thaler, Ravishankar, "Using name-based mappings to increase hit rates", 1998 (rendezvous hashing).
+    pub fn weight(self, other: &[u8]) -> u64 {
+        xxh3_64(&[other, &self.0.to_be_bytes()].concat())
     }
 }
 

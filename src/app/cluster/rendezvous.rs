@@ -1,32 +1,12 @@
 //! Which of several controllers a switch goes to, worked out by each of them alone: rendezvous hashing. Pure.
-//!
-//! Each pair of a controller and a switch has a weight that looks random, and a switch goes to the controller with the highest. So the switches
-//! are spread evenly, and when a controller goes only its own move, to where they came second.
-//! Source: Thaler, Ravishankar, "Using name-based mappings to increase hit rates", 1998.
 
 use crate::net::Dpid;
 
 /// The controllers in the order in which they should have the switch.
 pub fn order<'a>(dpid: Dpid, controllers: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut all: Vec<&str> = controllers.into_iter().collect();
-    all.sort_unstable_by_key(|name| (std::cmp::Reverse(weight(name, dpid)), *name));
+    all.sort_unstable_by_key(|name| (std::cmp::Reverse(dpid.weight(name.as_bytes())), *name));
     all
-}
-
-/// The same in every build: all controllers of a store have to agree.
-fn weight(controller: &str, dpid: Dpid) -> u64 {
-    // FNV-1a, 64 bits.
-    let name = controller
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    mixed(mixed(name) ^ mixed(dpid.0.wrapping_add(0x9e37_79b9_7f4a_7c15)))
-}
-
-/// The finalizer of SplitMix64 (Steele, Lea, Flood, 2014): each bit of the result depends on all of the number.
-fn mixed(number: u64) -> u64 {
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
 }
 
 #[cfg(test)]

@@ -6,8 +6,6 @@
 
 use std::net::IpAddr;
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use super::super::apply::{Model, Work, replace};
 use super::super::services::Service;
 use super::{FloatingReason, Outlet};
@@ -102,10 +100,8 @@ impl Model {
 
 /// The highest wins (rendezvous hashing).
 pub(super) fn weight(address: IpAddr, dpid: Dpid) -> u64 {
-    let mut bytes = match address {
-        IpAddr::V4(address) => address.octets().to_vec(),
-        IpAddr::V6(address) => address.octets().to_vec(),
-    };
-    bytes.extend(dpid.0.to_be_bytes());
-    xxh3_64(&bytes)
+    match address {
+        IpAddr::V4(address) => dpid.weight(&address.octets()),
+        IpAddr::V6(address) => dpid.weight(&address.octets()),
+    }
 }
