@@ -88,6 +88,14 @@ pub(super) struct Desired {
     pub since: Option<Instant>,
 }
 
+impl Desired {
+    /// Nobody looks any more: changes are not collected.
+    pub fn rest(&mut self) {
+        (self.listening, self.since) = (false, None);
+        self.pending = Delta::default();
+    }
+}
+
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -140,8 +140,7 @@ impl Task {
         self.again.clear();
         let mut desired = locked(&self.slot.desired);
         if self.is_current() {
-            (desired.listening, desired.since) = (false, None);
-            desired.pending = Delta::default();
+            desired.rest();
         }
     }
 
@@ -153,8 +152,7 @@ impl Task {
             return;
         }
         *locked(&self.slot.session) = None;
-        (desired.listening, desired.since) = (false, None);
-        desired.pending = Delta::default();
+        desired.rest();
         drop(desired);
         self.inner.sessions.send_modify(|count| *count += 1);
         if self.is_shown {
