@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::datastore::journal::JournalError;
 use crate::datastore::journal::etcd::{Credentials, Place, leader_key, options};
+use crate::net::host_name;
 
 /// Seconds that a lease outlives its last renewal.
 const TTL: i64 = 12;
@@ -168,8 +169,7 @@ impl Campaign {
 
 /// What a program calls itself, for people.
 pub fn this_process(what: &str) -> String {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    format!("{what} on {host}, process {}", std::process::id())
+    format!("{what} on {}, process {}", host_name(), std::process::id())
 }
 
 impl Lease {

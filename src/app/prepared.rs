@@ -19,6 +19,7 @@ use crate::accounts::{Accounts, Throttle};
 use crate::audit::Audit;
 use crate::datastore;
 use crate::datastore::journal::{EtcdReplica, JournalError};
+use crate::net::host_name;
 use crate::northbound::events;
 use crate::northbound::http::tls;
 use crate::northbound::metrics::Metrics;
@@ -229,7 +230,7 @@ fn own_names(listens: SocketAddr) -> Vec<String> {
     if !address.is_unspecified() && !address.is_loopback() {
         names.push(address.to_string());
     }
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = host_name();
     if !host.is_empty() && host != "localhost" {
         names.push(host);
     }

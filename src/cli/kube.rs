@@ -16,6 +16,7 @@ use coeus_watch::writer::{Datastore, Trouble, Writer};
 use serde_json::{Value, json};
 
 use super::{Client, Failure};
+use crate::net::host_name;
 
 /// The part of `coeus watch` and `coeus serve` that is about Kubernetes.
 #[derive(clap::Args, Debug, Clone, Default)]
@@ -63,10 +64,10 @@ pub struct Kube {
 impl Kube {
     /// By which this watcher is told from others.
     fn name(&self) -> String {
-        self.identity.clone().filter(|given| !given.is_empty()).unwrap_or_else(|| {
-            let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-            format!("{host}_{:08x}", rand::random::<u32>())
-        })
+        self.identity
+            .clone()
+            .filter(|given| !given.is_empty())
+            .unwrap_or_else(|| format!("{}_{:08x}", host_name(), rand::random::<u32>()))
     }
 
     fn candidacy(&self, identity: &str) -> Option<Candidacy> {
