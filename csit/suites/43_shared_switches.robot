@@ -117,7 +117,7 @@ Start Three Controllers And Four Nodes
         Wait Until Standby    ${name}
     END
     # By these numbers the switches go to b, c, b and a, and after them to c, b, c and b.
-    Add Nodes    1    2    4    11
+    Add Nodes    6    2    11    3
     Open Session
     FOR    ${node}    IN RANGE    1    5
         Announce Node    ${node}    10.11.${node}.0/24
