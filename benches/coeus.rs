@@ -26,7 +26,7 @@ use coeus::pipeline::SwitchTables;
 use coeus::schema::{DataPath, builtin, json};
 use openflow_rs::flow::encode_flow_mod;
 use openflow_rs::group::encode_group_mod;
-use openflow_rs::{FlowCommand, GroupCommand, Message, frame_len};
+use openflow_rs::{FlowCommand, GroupCommand, Message, MeterCommand, MeterConfig, MeterMod, frame_len};
 use ovs::Switch;
 
 /// As in the program.
@@ -34,6 +34,8 @@ use ovs::Switch;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
+    // As in the program.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let questions: [(&str, &dyn Fn()); 5] = [
@@ -194,9 +196,7 @@ impl Bed<'_> {
         let body = format!(r#"{{"pod:pods":[{}]}}"#, entry(pod));
         self.put(&format!("/restconf/config/pod:coe/pods/{}", uid(pod)), &body);
         self.settle();
-        let mut flows = self.controller.programmers.desired(self.dpid).flows;
-        flows.retain(|flow| !before.flows.contains(flow));
-        encoded(&SwitchTables { flows, ..SwitchTables::default() })
+        encoded(&only_new(&before, self.controller.programmers.desired(self.dpid)))
     }
 
     fn put(&mut self, path: &str, body: &str) {
@@ -279,8 +279,22 @@ impl Raw {
     }
 }
 
+/// What came since.
+fn only_new(before: &SwitchTables, mut after: SwitchTables) -> SwitchTables {
+    after.flows.retain(|flow| !before.flows.contains(flow));
+    after.groups.retain(|id, _| !before.groups.contains_key(id));
+    after.meters.retain(|id, _| !before.meters.contains_key(id));
+    after
+}
+
+/// What a switch is told to hold these, not bundled.
 fn encoded(tables: &SwitchTables) -> BytesMut {
     let mut bytes = BytesMut::new();
+    for meter in tables.meters.values() {
+        let MeterConfig { flags, meter, bands } = meter.config();
+        let meter = MeterMod { command: MeterCommand::Add, flags, meter, bands };
+        Message::MeterMod(meter).encode(1, &mut bytes);
+    }
     // Groups that name others come last: their ids are the smaller ones.
     for group in tables.groups.values().rev() {
         encode_group_mod(GroupCommand::Add, group.kind, group.id, &group.buckets, 1, &mut bytes);
@@ -349,7 +363,7 @@ fn one_more_pod(runtime: &tokio::runtime::Runtime) {
         row(
             &format!("one more pod among {present}, PUT to confirmation (p50)"),
             &ms(ours),
-            &format!("{} (one fdatasync + its 17 flows and a barrier)", ms(limit)),
+            &format!("{} (one fdatasync + its 17 flows, their meter and a barrier)", ms(limit)),
             Some(ours.as_secs_f64() / limit.as_secs_f64()),
         );
         let first = *first.get_or_insert(ours);
@@ -383,8 +397,7 @@ fn thousand_pods(runtime: &tokio::runtime::Runtime) {
         put_pods(&mut bed, 0..1000);
         bed.settle();
         ours.push(begin.elapsed());
-        let mut tables = bed.controller.programmers.desired(bed.dpid);
-        tables.flows.retain(|flow| !before.flows.contains(flow));
+        let tables = only_new(&before, bed.controller.programmers.desired(bed.dpid));
         flows = tables.flows.len();
         let bytes = encoded(&tables);
         let other = Switch::start();
@@ -398,7 +411,7 @@ fn thousand_pods(runtime: &tokio::runtime::Runtime) {
     row(
         &format!("1,000 pods in one PUT, to the last confirmation ({flows} flows)"),
         &ms(ours),
-        &format!("{} (the same flows, encoded before, on a raw socket)", ms(limit)),
+        &format!("{} (the same flows, groups and meters, encoded before, on a raw socket)", ms(limit)),
         Some(ours.as_secs_f64() / limit.as_secs_f64()),
     );
 }

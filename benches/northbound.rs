@@ -2,20 +2,23 @@
 //! `cargo bench --bench northbound`, or with the names of questions behind it: `-- put get`.
 #![allow(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode, Uri};
 use axum::routing::any;
 use base64::Engine as _;
 use coeus::app::{self, Controller, ServeOptions, Settings};
 use coeus::schema::{DataPath, builtin, heap_size, json};
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
@@ -25,6 +28,8 @@ use tokio::runtime::Runtime;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
+    // As in the program.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
     let runtime = Runtime::new().unwrap();
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let questions: [(&str, &dyn Fn()); 3] =
@@ -72,17 +77,34 @@ fn controller(runtime: &Runtime, folder: &Path) -> (Controller, SocketAddr) {
 /// HTTP and nothing behind it: takes every body, and answers every GET with one of this length.
 fn floor(runtime: &Runtime, answer: Vec<u8>) -> SocketAddr {
     let answer = Bytes::from(answer);
-    let handler = move |method: axum::http::Method, body: Bytes| {
+    let handler = move |method: Method, body: Bytes| {
         let answer = answer.clone();
         async move {
-            if method == axum::http::Method::GET {
+            if method == Method::GET {
                 return (StatusCode::OK, answer);
             }
             assert!(!body.is_empty());
             (StatusCode::CREATED, Bytes::new())
         }
     };
-    let router = Router::new().route("/{*path}", any(handler));
+    serve(runtime, Router::new().route("/{*path}", any(handler)))
+}
+
+/// HTTP, every body read as JSON and kept in memory by its path.
+fn keeper(runtime: &Runtime) -> SocketAddr {
+    let kept: Arc<Mutex<HashMap<String, Value>>> = Arc::default();
+    let handler = move |uri: Uri, body: Bytes| {
+        let kept = kept.clone();
+        async move {
+            let body = serde_json::from_slice(&body).unwrap();
+            kept.lock().unwrap().insert(uri.path().to_owned(), body);
+            StatusCode::CREATED
+        }
+    };
+    serve(runtime, Router::new().route("/{*path}", any(handler)))
+}
+
+fn serve(runtime: &Runtime, router: Router) -> SocketAddr {
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -261,13 +283,16 @@ fn put(runtime: &Runtime) {
         Some(ours / limit),
     );
     let ours = 1.0 / each(load(runtime, address, 64, pods(1000..7400)), 6400);
-    let limit = 1.0 / each(load(runtime, bare, 64, pods(1000..7400)), 6400);
-    row(
-        "durable PUTs a second, 64 connections",
-        &format!("{ours:.0}"),
-        &format!("{limit:.0} (bare axum, nothing stored)"),
-        Some(ours / limit),
-    );
+    let floors = [("nothing stored", bare), ("the body read as JSON and kept in memory", keeper(runtime))];
+    for (what, address) in floors {
+        let limit = 1.0 / each(load(runtime, address, 64, pods(1000..7400)), 6400);
+        row(
+            "durable PUTs a second, 64 connections",
+            &format!("{ours:.0}"),
+            &format!("{limit:.0} (bare axum, {what})"),
+            Some(ours / limit),
+        );
+    }
     match etcd() {
         Some(etcd) => {
             let keys: Vec<_> = (1000..7400).map(put_key).collect();
@@ -318,7 +343,7 @@ fn get(runtime: &Runtime) {
     let node = controller.datastore.snapshot().read(coeus::datastore::Store::Config, &at).unwrap();
     let mut text = Vec::new();
     json::write_resource(builtin(), &at, &node, &mut text);
-    let value: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let value: Value = serde_json::from_slice(&text).unwrap();
     let begin = Instant::now();
     for _ in 0..20 {
         assert!(!serde_json::to_vec(&value).unwrap().is_empty());

@@ -23,10 +23,7 @@ const TUN_DST: [u8; 3] = [0x00, 0x01, 32 << 1];
 /// The remote tunnel endpoint that a flow sends to, with the tunnel's value of reg6.
 pub fn endpoint(flow: &Flow) -> Option<(u32, u64)> {
     // Most flows stay here; what comes to them is decoded properly.
-    let names_one = |window: &[u8]| window == TUN_DST;
-    if !flow.instructions().windows(TUN_DST.len()).any(names_one) {
-        return None;
-    }
+    memchr::memmem::find(flow.instructions(), &TUN_DST)?;
     let (_, instructions) = flow.parts();
     let actions = instructions
         .iter()

@@ -1,6 +1,6 @@
 //! The flows that every switch has: the miss of each table, and what netvirt calls default flows.
 
-use super::{Key, Rendered, Renderer};
+use super::{Key, Keys, Rendered, Renderer};
 use crate::model::{Model, Touched};
 use crate::pipeline;
 
@@ -12,7 +12,7 @@ impl Renderer for Base {
         "base"
     }
 
-    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Keys) {
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
     }
 

@@ -2,6 +2,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
+use hashbrown::HashSet;
+
 use crate::model::{Chunk, InterfaceId, Model, PolicyItem, SHARES, Touched, share_of};
 use crate::net::{Dpid, OfPort};
 use crate::schema::Text;
@@ -43,6 +45,9 @@ pub enum Key {
     PolicyState(Text),
 }
 
+/// Keys to render anew, each of them once: several renderers ask for the same ones.
+pub type Keys = HashSet<Key>;
+
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -73,7 +78,7 @@ impl fmt::Display for Key {
 }
 
 /// Whatever answers of neighbours and gateways may look different, of either IP version: the responders have the same rules.
-pub(super) fn answers_touched(touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+pub(super) fn answers_touched(touched: &Touched, model: &Model, keys: &mut Keys) {
     touched_interfaces(touched, keys);
     keys.extend(touched.switches.iter().copied().map(Key::Switch));
     keys.extend(touched.gateways.iter().cloned().map(|(vpn, address)| Key::Gateway(vpn, address)));
@@ -92,21 +97,21 @@ pub(super) fn answers_touched(touched: &Touched, model: &Model, keys: &mut Vec<K
 }
 
 /// Switches whose nodes stand differently towards their pods, with the VPNs and interfaces there.
-pub(super) fn nodes_touched(touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+pub(super) fn nodes_touched(touched: &Touched, model: &Model, keys: &mut Keys) {
     for dpid in touched.switches.iter().chain(&touched.node_sides) {
-        keys.push(Key::Switch(*dpid));
+        keys.insert(Key::Switch(*dpid));
         keys.extend(model.vpns_on(*dpid).map(|vpn| Key::VpnOnSwitch(vpn.clone(), *dpid)));
         keys.extend(model.interfaces_on(*dpid).into_iter().flatten().cloned().map(Key::Interface));
     }
 }
 
 /// Every floating address that may lead elsewhere.
-pub(super) fn floating_touched(touched: &Touched, keys: &mut Vec<Key>) {
+pub(super) fn floating_touched(touched: &Touched, keys: &mut Keys) {
     keys.extend(touched.floating.iter().copied().map(Key::Floating));
 }
 
 /// Every touched interface.
-pub(super) fn touched_interfaces(touched: &Touched, keys: &mut Vec<Key>) {
+pub(super) fn touched_interfaces(touched: &Touched, keys: &mut Keys) {
     keys.extend(touched.interfaces.iter().cloned().map(Key::Interface));
 }
 
@@ -124,13 +129,13 @@ pub(super) fn vpns_respanned<'a>(touched: &'a Touched, model: &'a Model) -> impl
 
 /// ELANs of other kinds than VXLAN, with their interfaces, on the switches where something changed that they may share: a
 /// port to a physical network, or a place in it.
-pub(super) fn underlay_neighbours(touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+pub(super) fn underlay_neighbours(touched: &Touched, model: &Model, keys: &mut Keys) {
     let changed = touched.elans.iter().flat_map(|name| switches_of(name, model));
     let spans = touched.elan_spans.iter().map(|(_, dpid)| dpid);
     let switches: BTreeSet<Dpid> = changed.chain(spans).chain(&touched.switches).copied().collect();
     for dpid in switches {
         for name in model.elans_on(dpid).filter(|name| !model.is_overlay(name)) {
-            keys.push(Key::ElanOnSwitch(name.clone(), dpid));
+            keys.insert(Key::ElanOnSwitch(name.clone(), dpid));
             let members = model.elan(name).and_then(|elan| elan.members.get(&dpid));
             keys.extend(
                 members.into_iter().flat_map(|members| members.values().cloned().map(Key::Interface)),
@@ -150,26 +155,26 @@ fn switches_of<'a>(name: &str, model: &'a Model) -> impl Iterator<Item = &'a Dpi
 }
 
 /// All interfaces of an ELAN.
-pub(super) fn interfaces_of_elan(name: &str, model: &Model, keys: &mut Vec<Key>) {
+pub(super) fn interfaces_of_elan(name: &str, model: &Model, keys: &mut Keys) {
     keys.extend(
         model.elan(name).into_iter().flat_map(|elan| elan.interfaces.keys().cloned().map(Key::Interface)),
     );
 }
 
 /// All interfaces of a VPN.
-pub(super) fn interfaces_of_vpn(name: &str, model: &Model, keys: &mut Vec<Key>) {
+pub(super) fn interfaces_of_vpn(name: &str, model: &Model, keys: &mut Keys) {
     keys.extend(
         model.vpn(name).into_iter().flat_map(|vpn| vpn.interfaces.iter().cloned().map(Key::Interface)),
     );
 }
 
 /// Interfaces of a VPN that other switches reach each by its own address.
-pub(super) fn outsiders_of_vpn(name: &str, model: &Model, keys: &mut Vec<Key>) {
+pub(super) fn outsiders_of_vpn(name: &str, model: &Model, keys: &mut Keys) {
     keys.extend(model.vpn(name).into_iter().flat_map(|vpn| vpn.outside.iter().cloned().map(Key::Interface)));
 }
 
 /// Ways to prefixes that may look different: to what a switch has, and from a switch to what others have.
-pub(super) fn prefixes_reached(touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+pub(super) fn prefixes_reached(touched: &Touched, model: &Model, keys: &mut Keys) {
     let mut to = |vpn: &Text, dpid: Dpid| {
         keys.extend((0..SHARES).map(|share| Key::Prefix(vpn.clone(), dpid, share)));
     };
@@ -195,6 +200,6 @@ fn members_of_vpn<'a>(name: &str, model: &'a Model) -> impl Iterator<Item = Dpid
 }
 
 /// All gateways of a VPN.
-pub(super) fn gateways_of_vpn(name: &Text, model: &Model, keys: &mut Vec<Key>) {
+pub(super) fn gateways_of_vpn(name: &Text, model: &Model, keys: &mut Keys) {
     keys.extend(model.gateways(name).map(|address| Key::Gateway(name.clone(), address)));
 }

@@ -61,7 +61,7 @@ pub use counted::{Counted, CountedPort, CountedRule, Subject, denied_at};
 pub use engine::{Engine, Sink};
 pub use explain::{Explained, FlowQuery};
 pub use ids::{POOLS, PoolRange};
-pub use key::Key;
+pub use key::{Key, Keys};
 pub use plan::{Plan, Planned, SwitchPlan};
 pub use rendered::Rendered;
 pub use trace::{Exit, Protocol, Start, TraceError, TraceQuery};
@@ -75,7 +75,7 @@ pub trait Renderer: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// Keys that may look different now. May name too many, never too few; repeats do no harm.
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>);
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys);
 
     /// Everything this key contributes. Nothing, if there is no such thing (any more).
     fn render(&self, key: &Key, model: &Model, out: &mut Rendered);

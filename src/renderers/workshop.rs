@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use hashbrown::HashMap;
@@ -11,7 +12,7 @@ use tracing::{debug, error};
 
 use super::Renderer;
 use super::difference::Difference;
-use super::key::Key;
+use super::key::{Key, Keys};
 use super::places::Places;
 use super::rendered::{Fresh, Item, Output, Rendered, tables};
 use crate::model::{Allocator, Model, Row};
@@ -21,6 +22,10 @@ use crate::schema::{Map, Schema};
 
 /// Keys of one commit that are worth a second thread.
 const MANY: usize = 512;
+/// Keys whose flows are made anew for the switches, rather than kept until they are told: an interface has some kilobytes of them.
+const VERY_MANY: usize = 8192;
+/// Keys that a thread takes at once.
+const PORTION: usize = 64;
 
 /// Rows in, differences out.
 pub(super) struct Workshop {
@@ -95,12 +100,12 @@ impl Workshop {
     /// Takes in rows. Returns the keys that look different for it, in order.
     pub fn take(&mut self, rows: impl IntoIterator<Item = Row>, ids: &mut dyn Allocator) -> Vec<Key> {
         let touched = self.model.apply(rows, ids);
-        let mut keys = Vec::new();
+        let mut keys = Keys::default();
         for renderer in &self.renderers {
             renderer.affected(&touched, &self.model, &mut keys);
         }
+        let mut keys: Vec<Key> = keys.into_iter().collect();
         keys.sort_unstable();
-        keys.dedup();
         keys
     }
 
@@ -109,7 +114,7 @@ impl Workshop {
         debug!(keys = keys.len(), "rendering");
         let rendered = self.render_all(&keys, revision);
         let mut difference = Difference::default();
-        for (key, rendered) in keys.into_iter().zip(rendered) {
+        for (key, rendered) in keys.into_iter().zip(rendered.into_iter().flatten()) {
             let Some(Fresh { mut output, dated, flows }) = rendered else { continue };
             let nothing = Output::default();
             let before = self.outputs.get(&key).unwrap_or(&nothing);
@@ -132,27 +137,33 @@ impl Workshop {
     }
 
     /// What all renderers make of each key, in the order of the keys. Many keys are shared out, since each depends on the model alone,
-    /// and their flows are not kept beside the packed ones.
-    fn render_all(&self, keys: &[Key], revision: u64) -> Vec<Option<Fresh>> {
+    /// and the flows of very many are not kept beside the packed ones.
+    fn render_all(&self, keys: &[Key], revision: u64) -> Vec<Vec<Option<Fresh>>> {
         if keys.len() < MANY {
-            return keys.iter().map(|key| self.render_key(key, revision)).collect();
+            return vec![keys.iter().map(|key| self.render_key(key, revision)).collect()];
         }
-        let render = |keys: &[Key]| {
-            let packed = |fresh: Fresh| Fresh { flows: Vec::new(), ..fresh };
-            keys.iter().map(|key| self.render_key(key, revision).map(packed)).collect::<Vec<_>>()
-        };
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        thread::scope(|scope| {
-            let shares: Vec<&[Key]> = keys.chunks(keys.len().div_ceil(threads)).collect();
-            let (first, others) =
-                shares.split_first().map_or((keys, [].as_slice()), |(first, rest)| (*first, rest));
-            let others: Vec<_> = others.iter().map(|share| (share, scope.spawn(|| render(share)))).collect();
-            let mut all = render(first);
-            for (share, other) in others {
-                all.extend(other.join().unwrap_or_else(|_| share.iter().map(|_| None).collect()));
+        // Keys of one kind cost alike and follow each other: whoever is done with some takes the next.
+        let fresh = |portion| (portion, OnceLock::<Vec<Option<Fresh>>>::new());
+        let portions: Vec<(&[Key], _)> = keys.chunks(PORTION).map(fresh).collect();
+        let (next, keeps) = (AtomicUsize::new(0), keys.len() < VERY_MANY);
+        let work = || {
+            while let Some((portion, rendered)) = portions.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let kept = |fresh: Fresh| if keeps { fresh } else { Fresh { flows: Vec::new(), ..fresh } };
+                let all = portion.iter().map(|key| self.render_key(key, revision).map(kept));
+                let _ = rendered.set(all.collect());
             }
-            all
-        })
+        };
+        thread::scope(|scope| {
+            let threads = thread::available_parallelism().map_or(1, NonZero::get);
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            work();
+            // What a thread that panicked had in hand stays as it was.
+            others.into_iter().for_each(|other| drop(other.join()));
+        });
+        let rendered = |(portion, rendered): (&[Key], OnceLock<Vec<_>>)| {
+            rendered.into_inner().unwrap_or_else(|| portion.iter().map(|_| None).collect())
+        };
+        portions.into_iter().map(rendered).collect()
     }
 
     /// What all renderers make of a key. Nothing if one has a fault: what the key rendered before then stays.

@@ -12,7 +12,7 @@ mod flows;
 use std::net::IpAddr;
 
 use super::key::touched_interfaces;
-use super::{Key, Rendered, Renderer};
+use super::{Key, Keys, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
 use crate::pipeline::Owner;
 
@@ -24,7 +24,7 @@ impl Renderer for Antispoof {
         "antispoof"
     }
 
-    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Keys) {
         touched_interfaces(touched, keys);
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
     }

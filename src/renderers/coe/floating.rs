@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::nodes::{Build, InnerList, ListAt};
-use super::super::{Key, Rendered, Renderer};
+use super::super::{Key, Keys, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Mapping, Model, Touched};
 use crate::schema::{Node, Schema, SchemaId, Text, Value};
@@ -65,7 +65,7 @@ impl Renderer for ServiceAddresses {
         "coe"
     }
 
-    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Keys) {
         keys.extend(touched.services.iter().cloned().map(Key::Service));
     }
 

@@ -18,7 +18,7 @@ use names::Names;
 
 use super::key::{touched_interfaces, underlay_neighbours};
 use super::nodes::Made;
-use super::{Key, Rendered, Renderer};
+use super::{Key, Keys, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
 use crate::schema::{Node, Schema, SchemaId, Text};
 
@@ -41,10 +41,10 @@ impl Renderer for Coe {
         "coe"
     }
 
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys) {
         touched_interfaces(touched, keys);
         for uid in &touched.pods {
-            keys.push(Key::Pod(uid.clone()));
+            keys.insert(Key::Pod(uid.clone()));
             // Their status shows what the pod is called, even while nothing else follows from it.
             let interfaces = model.pod(uid).into_iter().flat_map(|pod| &pod.interfaces);
             let id = |uid: &Text, of: &Text| InterfaceId { pod: of.clone(), uid: uid.clone() };

@@ -3,7 +3,7 @@
 mod flows;
 
 use super::key::touched_interfaces;
-use super::{Key, Rendered, Renderer};
+use super::{Key, Keys, Rendered, Renderer};
 use crate::model::{Model, Touched};
 use crate::pipeline::Owner;
 
@@ -15,7 +15,7 @@ impl Renderer for Dhcp {
         "dhcp"
     }
 
-    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Keys) {
         touched_interfaces(touched, keys);
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::key::touched_interfaces;
 use super::super::nodes::{InnerList, ListAt};
-use super::super::{Key, Rendered, Renderer};
+use super::super::{Key, Keys, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Interface, Model, Touched};
 use crate::schema::{Key as ListKey, Node, Schema, SchemaId, Value};
@@ -61,7 +61,7 @@ impl Renderer for ElanMembers {
         "elan"
     }
 
-    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Keys) {
         touched_interfaces(touched, keys);
         keys.extend(touched.elans.iter().cloned().map(Key::Elan));
         keys.extend(touched.elan_spans.iter().cloned().map(|(elan, dpid)| Key::ElanOnSwitch(elan, dpid)));

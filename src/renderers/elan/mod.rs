@@ -14,7 +14,7 @@ mod groups;
 pub use derive::ElanMembers;
 
 use super::key::{elans_respanned, interfaces_of_elan, touched_interfaces, underlay_neighbours};
-use super::{Key, Rendered, Renderer};
+use super::{Key, Keys, Rendered, Renderer};
 use crate::model::{Chunk, InterfaceId, Model, Touched};
 use crate::net::Dpid;
 use crate::pipeline::Owner;
@@ -28,7 +28,7 @@ impl Renderer for Elans {
         "elan"
     }
 
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys) {
         touched_interfaces(touched, keys);
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
         keys.extend(touched.chunks.iter().cloned().map(Key::Chunk));

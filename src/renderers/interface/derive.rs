@@ -2,7 +2,7 @@
 
 use super::super::key::touched_interfaces;
 use super::super::nodes::ListAt;
-use super::super::{Key, Rendered, Renderer};
+use super::super::{Key, Keys, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Interface, Model, Touched, identity};
 use crate::schema::{IdentityId, Schema, SchemaId, Text, Value};
@@ -72,7 +72,7 @@ impl Renderer for InterfaceStates {
         "interface"
     }
 
-    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Keys) {
         touched_interfaces(touched, keys);
     }
 

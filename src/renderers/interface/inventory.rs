@@ -1,7 +1,7 @@
 //! `opendaylight-inventory:nodes`: the switches and their ports by OpenFlow's numbers.
 
 use super::super::nodes::{InnerList, ListAt};
-use super::super::{Key, Rendered, Renderer};
+use super::super::{Key, Keys, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Model, Touched};
 use crate::net::{Dpid, OfPort};
@@ -48,7 +48,7 @@ impl Renderer for Inventory {
         "interface"
     }
 
-    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Keys) {
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
         let numbers = touched.port_numbers.iter().cloned();
         keys.extend(numbers.map(|(node_id, number)| Key::PortNumber(node_id, number)));

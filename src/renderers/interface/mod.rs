@@ -21,7 +21,7 @@ pub use services::Services;
 use services_egress::services_egress;
 
 use super::key::touched_interfaces;
-use super::{Key, Rendered, Renderer};
+use super::{Key, Keys, Rendered, Renderer};
 use crate::model::{Model, Touched};
 use crate::pipeline::Owner;
 
@@ -33,7 +33,7 @@ impl Renderer for Interfaces {
         "interface"
     }
 
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys) {
         touched_interfaces(touched, keys);
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
         super::key::underlay_neighbours(touched, model, keys);

@@ -2,7 +2,7 @@
 
 use super::super::key::{interfaces_of_elan, interfaces_of_vpn, touched_interfaces};
 use super::super::nodes::{InnerList, ListAt, shared};
-use super::super::{Key, Rendered, Renderer};
+use super::super::{Key, Keys, Rendered, Renderer};
 use super::flows;
 use crate::datastore::Store;
 use crate::model::{Interface, Model, Touched, identity};
@@ -103,7 +103,7 @@ impl Renderer for Services {
         "interface"
     }
 
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys) {
         touched_interfaces(touched, keys);
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
         touched.vpns.iter().for_each(|vpn| interfaces_of_vpn(vpn, model, keys));

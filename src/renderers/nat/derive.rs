@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::super::key::floating_touched;
 use super::super::nodes::ListAt;
-use super::super::{Key, Rendered, Renderer};
+use super::super::{Key, Keys, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Model, Touched};
 use crate::schema::{Schema, SchemaId, Value};
@@ -83,7 +83,7 @@ impl Renderer for FloatingStates {
         "nat"
     }
 
-    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Keys) {
         floating_touched(touched, keys);
     }
 

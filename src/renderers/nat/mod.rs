@@ -28,7 +28,7 @@ mod flows;
 pub use derive::FloatingStates;
 
 use super::key::{floating_touched, nodes_touched, touched_interfaces};
-use super::{Key, Rendered, Renderer};
+use super::{Key, Keys, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Source, Touched};
 use crate::pipeline::Owner;
 
@@ -40,7 +40,7 @@ impl Renderer for Nat {
         "nat"
     }
 
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys) {
         touched_interfaces(touched, keys);
         nodes_touched(touched, model, keys);
         floating_touched(touched, keys);

@@ -20,7 +20,7 @@ use ipnetwork::IpNetwork;
 
 use super::key::{answers_touched, floating_touched};
 use super::recipes::floating_owner;
-use super::{Key, Rendered, Renderer};
+use super::{Key, Keys, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, NODE_VPN, Touched, gateway_mac};
 use crate::pipeline::Owner;
 
@@ -32,7 +32,7 @@ impl Renderer for Nd {
         "nd"
     }
 
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys) {
         answers_touched(touched, model, keys);
         floating_touched(touched, keys);
     }

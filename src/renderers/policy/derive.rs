@@ -1,7 +1,7 @@
 //! `coeus-policy:policies`: what became of each policy.
 
 use super::super::nodes::ListAt;
-use super::super::{Key, Rendered, Renderer};
+use super::super::{Key, Keys, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Model, Touched};
 use crate::schema::{Schema, SchemaId, Value};
@@ -34,7 +34,7 @@ impl Renderer for PolicyStates {
         "policy"
     }
 
-    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Keys) {
         keys.extend(touched.policy_states.iter().cloned().map(Key::PolicyState));
     }
 

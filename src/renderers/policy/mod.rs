@@ -17,7 +17,7 @@ pub use derive::PolicyStates;
 
 use ipnetwork::IpNetwork;
 
-use super::{Key, Rendered, Renderer};
+use super::{Key, Keys, Rendered, Renderer};
 use crate::model::{Clause, Identity, InterfaceId, Model, PolicyItem, Touched};
 use crate::net::{Dpid, LportTag};
 use crate::pipeline::Owner;
@@ -32,7 +32,7 @@ impl Renderer for Policies {
         "policy"
     }
 
-    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, _: &Model, keys: &mut Keys) {
         keys.extend(touched.policies.iter().cloned().map(|(dpid, item)| Key::Policy(dpid, item)));
         let switches = touched.switches.iter().chain(&touched.node_sides);
         keys.extend(switches.map(|dpid| Key::Policy(*dpid, PolicyItem::Switch)));

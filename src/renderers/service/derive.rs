@@ -1,7 +1,7 @@
 //! What became of each service: `/coeus-service:service-states`.
 
 use super::super::nodes::{Build, InnerList, ListAt};
-use super::super::{Key, Rendered, Renderer};
+use super::super::{Key, Keys, Rendered, Renderer};
 use super::services_touched;
 use crate::datastore::Store;
 use crate::model::{Model, Touched};
@@ -53,7 +53,7 @@ impl Renderer for ServiceStates {
         "service-states"
     }
 
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys) {
         services_touched(touched, model, keys);
     }
 

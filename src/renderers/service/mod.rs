@@ -28,7 +28,7 @@ use std::net::IpAddr;
 
 use super::key::{floating_touched, touched_interfaces};
 use super::zones::{NODE_PORTS_V4, NODE_PORTS_V6};
-use super::{Key, Rendered, Renderer};
+use super::{Key, Keys, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
 use crate::net::{Dpid, Transport};
 use crate::pipeline::Owner;
@@ -41,7 +41,7 @@ impl Renderer for Services {
         "service"
     }
 
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys) {
         touched_interfaces(touched, keys);
         services_touched(touched, model, keys);
         keys.extend(touched.endpoints.iter().copied().map(Key::Endpoint));
@@ -75,7 +75,7 @@ impl Renderer for Services {
 }
 
 /// Services that may look different: all, where switches came or went.
-fn services_touched(touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+fn services_touched(touched: &Touched, model: &Model, keys: &mut Keys) {
     keys.extend(touched.cluster_services.iter().cloned().map(Key::Service));
     if !touched.switches.is_empty() {
         keys.extend(model.services().chain(model.host_port_names()).cloned().map(Key::Service));

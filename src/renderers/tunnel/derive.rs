@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::super::nodes::{Build, InnerList, ListAt};
-use super::super::{Key, Rendered, Renderer};
+use super::super::{Key, Keys, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Model, Touched, TunnelKind, TunnelPort, identity};
 use crate::net::Dpid;
@@ -182,7 +182,7 @@ impl Renderer for TunnelStates {
         "tunnel"
     }
 
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys) {
         keys.extend(touched.switches.iter().copied().map(Key::Switch));
         keys.extend(touched.underlay.then_some(Key::Underlay));
         let all: BTreeSet<Dpid>;

@@ -5,7 +5,7 @@ mod flows;
 
 pub use derive::TunnelStates;
 
-use super::{Key, Rendered, Renderer};
+use super::{Key, Keys, Rendered, Renderer};
 use crate::model::{Model, Touched};
 use crate::pipeline::Owner;
 
@@ -17,7 +17,7 @@ impl Renderer for Tunnels {
         "tunnel"
     }
 
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys) {
         keys.extend(touched.elan_spans.iter().cloned().map(|(elan, dpid)| Key::ElanOnSwitch(elan, dpid)));
         keys.extend(touched.vpn_spans.iter().cloned().map(|(vpn, dpid)| Key::VpnOnSwitch(vpn, dpid)));
         keys.extend(touched.switches.iter().copied().map(Key::Switch));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::super::key::{interfaces_of_vpn, touched_interfaces};
 use super::super::nodes::{Build, InnerList, ListAt};
-use super::super::{Key, Rendered, Renderer};
+use super::super::{Key, Keys, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Interface, Model, Touched};
 use crate::net::VpnId;
@@ -115,11 +115,11 @@ impl Renderer for Prefixes {
         "vpn"
     }
 
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys) {
         touched_interfaces(touched, keys);
         for vpn in &touched.vpns {
             interfaces_of_vpn(vpn, model, keys);
-            keys.push(Key::Vpn(vpn.clone()));
+            keys.insert(Key::Vpn(vpn.clone()));
         }
     }
 

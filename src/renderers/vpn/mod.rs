@@ -28,7 +28,7 @@ use super::key::{
     floating_touched, gateways_of_vpn, interfaces_of_vpn, nodes_touched, outsiders_of_vpn, prefixes_reached,
     touched_interfaces, vpns_respanned,
 };
-use super::{Key, Rendered, Renderer};
+use super::{Key, Keys, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
 use crate::net::Dpid;
 use crate::pipeline::Owner;
@@ -104,7 +104,7 @@ impl Renderer for Vpns {
         "vpn"
     }
 
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys) {
         touched_interfaces(touched, keys);
         nodes_touched(touched, model, keys);
         keys.extend(touched.switches.iter().copied().map(Key::Switch));

@@ -2,7 +2,7 @@
 
 use super::super::key::touched_interfaces;
 use super::super::nodes::ListAt;
-use super::super::{Key, Rendered, Renderer};
+use super::super::{Key, Keys, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Model, Touched};
 use crate::schema::{Schema, SchemaId, Value};
@@ -47,7 +47,7 @@ impl Renderer for NextHopStates {
         "vpn"
     }
 
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys) {
         touched_interfaces(touched, keys);
         for name in &touched.vpns {
             super::super::key::interfaces_of_vpn(name, model, keys);

@@ -7,7 +7,7 @@ use ipnetwork::IpNetwork;
 
 use super::super::key::{interfaces_of_vpn, touched_interfaces};
 use super::super::nodes::{Build, InnerList, ListAt, Made, shared};
-use super::super::{Key, Rendered, Renderer};
+use super::super::{Key, Keys, Rendered, Renderer};
 use crate::datastore::Store;
 use crate::model::{Attachment, Interface, Model, Touched, Vpn};
 use crate::net::VpnId;
@@ -177,13 +177,13 @@ impl Renderer for Routes {
         "vpn"
     }
 
-    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Vec<Key>) {
+    fn affected(&self, touched: &Touched, model: &Model, keys: &mut Keys) {
         touched_interfaces(touched, keys);
         keys.extend(touched.vpn_spans.iter().cloned().map(|(vpn, dpid)| Key::VpnOnSwitch(vpn, dpid)));
         for vpn in &touched.vpns {
             interfaces_of_vpn(vpn, model, keys);
             model.exporters(vpn).into_iter().for_each(|other| interfaces_of_vpn(other, model, keys));
-            keys.push(Key::Vpn(vpn.clone()));
+            keys.insert(Key::Vpn(vpn.clone()));
             let members = model.vpn(vpn).into_iter().flat_map(|vpn| vpn.members.keys());
             keys.extend(members.map(|dpid| Key::VpnOnSwitch(vpn.clone(), *dpid)));
         }
