@@ -29,6 +29,27 @@ A Service Is Reached
     Datastore Should Follow
     Wait Until Keyword Succeeds    15 s    0.5 s    The Service Should Carry    100000
 
+A Service To Which The Cluster Gives No Address Has One Of The Range
+    Stop Watcher
+    Start Watcher    --service-cidr    10.97.0.0/16
+    Service Is    blue    free    ${EMPTY}    8080    8080
+    Service Has    blue    free    8080    10.11.1.10
+    Datastore Should Follow
+    Resource Should Come To Say    ${CONFIG}/coeus-service:service-pool    "10.97.0.0/16"
+    Wait Until Keyword Succeeds    15 s    0.5 s    The Service Should Carry    1000    10.97.0.1
+    # The cluster's own range is another.
+    Service Is    blue    other    10.96.0.11    8080    8080
+    Service Has    blue    other    8080    10.11.1.10
+    Datastore Should Follow
+    Stop Watcher
+    Start Watcher    --service-cidr    10.98.0.0/16
+    Datastore Should Follow
+    Resource Should Come To Say    ${CONFIG}/coeus-service:service-pool    "10.97.0.0/16"
+    Service Goes    blue    free
+    Service Goes    blue    other
+    Datastore Should Follow
+    [Teardown]    Run Keywords    Stop Watcher    AND    Start Watcher    AND    DELETE On Session    coeus    ${CONFIG}/coeus-service:service-pool    expected_status=200
+
 Endpoints Count Where There Are No Slices
     Service Is    blue    old    10.96.0.20    8080    8080
     Old Endpoints Are    blue    old    10.11.1.10:8080    10.11.2.11:8081
@@ -200,8 +221,8 @@ Start A Cluster Of Two Nodes
     Start Watcher
 
 The Service Should Carry
-    [Arguments]    ${size}
-    ${came}=    TCP Transfer    blue:p2    blue:p1    8080    ${size}    10.96.0.10
+    [Arguments]    ${size}    ${address}=10.96.0.10
+    ${came}=    TCP Transfer    blue:p2    blue:p1    8080    ${size}    ${address}
     Should Be Equal As Integers    ${came}    ${size}
 
 The Datastore Follows Though The Cluster Is

@@ -12,7 +12,8 @@ use coeus_watch::feed::{Feed, NoClient, Told};
 use coeus_watch::lease::{Tenure, Timing};
 use coeus_watch::page;
 use coeus_watch::tally::Tally;
-use coeus_watch::writer::{Datastore, Trouble, Writer};
+use coeus_watch::writer::{Datastore, ServiceRange, Trouble, Writer};
+use ipnetwork::IpNetwork;
 use serde_json::{Value, json};
 
 use super::{Client, Failure};
@@ -56,6 +57,10 @@ pub struct Kube {
     /// Give pods that have no address one of their node's podCIDR, else of the DHCP pools of their namespace
     #[arg(long, requires = "kube")]
     pub allocate: bool,
+    /// Range of the services to which the cluster gives no clusterIP, one IPv4 and one IPv6 at most: where the datastore has no coeus-service:service-pool, this is it. Not the API
+    /// server's own range
+    #[arg(long, value_name = "CIDR[,CIDR]", requires = "kube", value_parser = service_range)]
+    pub service_cidr: Option<ServiceRange>,
     /// Tell the cluster nothing: no condition of pods, no event, no annotation
     #[arg(long, requires = "kube", conflicts_with = "allocate")]
     pub silent: bool,
@@ -78,6 +83,25 @@ impl Kube {
             timing: Timing::new(self.lease_seconds),
         })
     }
+}
+
+fn service_range(text: &str) -> Result<ServiceRange, String> {
+    let mut range = ServiceRange::default();
+    for one in text.split(',') {
+        let prefix: IpNetwork = one.trim().parse().map_err(|error| format!("{one}: {error}"))?;
+        if prefix.ip() != prefix.network() {
+            return Err(format!(
+                "{one} is an address; the range is {}/{}",
+                prefix.network(),
+                prefix.prefix()
+            ));
+        }
+        let place = if prefix.is_ipv4() { &mut range.v4 } else { &mut range.v6 };
+        if let Some(other) = place.replace(prefix.to_string()) {
+            return Err(format!("{other} and {prefix} are of one version"));
+        }
+    }
+    Ok(range)
 }
 
 fn uuid(text: &str) -> Result<String, String> {
@@ -227,6 +251,8 @@ impl Follower {
         drop(self.tell);
         let writer = Writer::new(&self.asked.cluster_id, Restconf(requests), tenure.clone());
         let resync = Duration::from_secs(self.asked.resync.into());
+        let range = self.asked.service_cidr.clone().unwrap_or_default();
+        let writer = writer.ranging(range);
         writer.giving(self.asked.allocate).telling(teller).counting(self.tally).run(&self.told, resync);
         if let Some(candidacy) = &candidacy {
             self.feed.resign(candidacy, &tenure);
@@ -265,6 +291,18 @@ mod tests {
         assert!(has_tag(of("in-use").to_string().as_bytes(), "in-use"));
         assert!(!has_tag(of("invalid-value").to_string().as_bytes(), "in-use"));
         assert!(!has_tag(b"in-use", "in-use"));
+    }
+
+    #[test]
+    fn a_range_of_services_has_a_prefix_of_a_version() {
+        let range = service_range("10.97.0.0/16,fd00:97::/112").unwrap();
+        assert_eq!((range.v4.as_deref(), range.v6.as_deref()), (Some("10.97.0.0/16"), Some("fd00:97::/112")));
+        assert_eq!(service_range("fd00:97::/112").unwrap().v4, None);
+        for (text, why) in
+            [("10.97.0.1/16", "10.97.0.0/16"), ("10.97.0.0/16,10.98.0.0/16", "one version"), ("x", "x")]
+        {
+            assert!(service_range(text).unwrap_err().contains(why), "{text}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod give;
 mod look;
+mod pool;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -16,6 +17,7 @@ use tracing::{info, warn};
 
 use give::Given;
 use look::Looks;
+pub use pool::ServiceRange;
 
 use crate::feed::Told;
 use crate::lease::Tenure;
@@ -92,6 +94,9 @@ pub struct Writer<D> {
     refused: BTreeMap<Place, String>,
     patches: u64,
     given: Given,
+    /// From which services get addresses here, and whether the datastore is to be asked about it.
+    range: ServiceRange,
+    is_range_due: bool,
     /// Who tells the cluster; nobody: it is not told.
     tell: Option<Tell>,
     desk: Desk,
@@ -113,6 +118,8 @@ impl<D: Datastore> Writer<D> {
             refused: BTreeMap::new(),
             patches: 0,
             given: Given::default(),
+            range: ServiceRange::default(),
+            is_range_due: true,
             tell: None,
             desk: Desk::default(),
             looks: Looks::default(),
@@ -245,6 +252,7 @@ impl<D: Datastore> Writer<D> {
         self.term = term;
         if self.held.is_none() {
             self.held = Some(self.ask()?);
+            self.is_range_due = true;
         }
         self.due.extend(std::mem::take(&mut self.refused).into_keys());
         self.due.extend(std::mem::take(&mut self.given.lacking).into_keys());
@@ -264,6 +272,9 @@ impl<D: Datastore> Writer<D> {
             self.give(&mut wanted, &held)?;
             let edits = reconcile::edits(&wanted, &held);
             edits.chunks(TOGETHER).try_for_each(|chunk| self.write(chunk))?;
+        }
+        if std::mem::take(&mut self.is_range_due) {
+            self.keep_range()?;
         }
         self.tally.caught_up(self.refused.len(), self.given.lacking.len());
         Ok(())

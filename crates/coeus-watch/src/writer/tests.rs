@@ -16,8 +16,12 @@ struct State {
     entries: BTreeMap<String, Value>,
     states: BTreeMap<String, Value>,
     is_away: bool,
+    is_range_refused: bool,
     writes: usize,
 }
+
+/// Where the range of services is read.
+const POOL: &str = "coeus-service:service-pool?content=config";
 
 fn uid(number: u32) -> String {
     format!("aaaaaaaa-0000-4000-8000-{number:012}")
@@ -52,6 +56,13 @@ impl Datastore for Fake {
         let mut entries = state.entries.clone();
         for edit in patch["ietf-yang-patch:yang-patch"]["edit"].as_array().unwrap() {
             let target = edit["target"].as_str().unwrap().to_owned();
+            if let Some(pool) = edit["value"].get("coeus-service:service-pool") {
+                if state.is_range_refused {
+                    return Err(Trouble::Refused("it holds 10.97.0.1".into()));
+                }
+                state.states.insert(POOL.into(), json!({"coeus-service:service-pool": pool}));
+                continue;
+            }
             if target.matches('/').count() > 2 {
                 let (entry, below) = target.rsplit_once('/').unwrap();
                 remove(entries.get_mut(entry).unwrap(), below);
@@ -458,4 +469,34 @@ fn ten_thousand_pods() {
         println!("events a second, {what}: {:.0}", f64::from(PODS) / start.elapsed().as_secs_f64());
     }
     assert!(writer.due.is_empty());
+}
+
+#[test]
+fn the_range_of_services_is_written_where_none_is_and_no_other_is_touched() {
+    let range = || ServiceRange { v4: Some("10.97.0.0/16".into()), v6: Some("fd00:97::/112".into()) };
+    let ranged = |fake: &Fake| {
+        let mut writer =
+            listed_with(Writer::new("c1", fake.clone(), Tenure::always()).ranging(range()), vec![pod(1, 5)]);
+        writer.catch_up().unwrap();
+        fake.0.borrow().states.get(POOL).cloned()
+    };
+    let whole = json!({"coeus-service:service-pool": {"ipv4-prefix": "10.97.0.0/16", "ipv6-prefix": "fd00:97::/112"}});
+    let fake = Fake::default();
+    assert_eq!(ranged(&fake), Some(whole));
+    let writes = fake.0.borrow().writes;
+    ranged(&fake);
+    assert_eq!(fake.0.borrow().writes, writes, "it is there already");
+
+    let other = json!({"coeus-service:service-pool": {"ipv4-prefix": "10.98.0.0/16"}});
+    fake.0.borrow_mut().states.insert(POOL.into(), other.clone());
+    assert_eq!(ranged(&fake), Some(other));
+
+    let fake = Fake::default();
+    fake.0.borrow_mut().is_range_refused = true;
+    assert_eq!(ranged(&fake), None);
+    assert_eq!(fake.0.borrow().entries.len(), 1, "the pods are written all the same");
+
+    let fake = Fake::default();
+    listed(&fake, Vec::new()).catch_up().unwrap();
+    assert_eq!(fake.0.borrow().states.get(POOL), None, "nobody asked for one");
 }
