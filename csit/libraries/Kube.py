@@ -92,6 +92,12 @@ class Kube(Beside):
         self.api.put("Namespace", name, metadata={"labels": labels})
 
     @keyword
+    def namespace_is_isolated(self, name, *is_isolated):
+        """By the annotation of Kubernetes 1.2 to 1.6, which Kuryr's users write; with `no` it is taken away."""
+        deny = {"net.beta.kubernetes.io/network-policy": '{"ingress": {"isolation": "DefaultDeny"}}'}
+        self.api.put("Namespace", name, metadata={"labels": {}, "annotations": {} if "no" in is_isolated else deny})
+
+    @keyword
     def pod_runs(self, namespace, name, node, address, **more):
         """`app=…` labels it; `phase=…`; `hostNetwork=true`."""
         spec = {"nodeName": f"node{node}", "containers": [{"name": "c", "ports": [{"name": "web", "containerPort": 8080}]}]}
@@ -362,10 +368,17 @@ class Kube(Beside):
             self.api.twice = True
         elif how == "shuffled":
             self.api.shuffled = True
+        elif how == "slow":
+            self.api.is_slow = True
+        elif how == "throttled":
+            self.api.throttled = 8
+            self.api.cut()
+        elif how == "away":
+            self.api.restart(1.5)
         elif how == "stale":
             self.api.remember_lists()
         elif how == "well":
-            self.api.twice = self.api.shuffled = False
+            self.api.twice = self.api.shuffled = self.api.is_slow = False
             self.api.stale = None
         else:
             raise AssertionError(f"{how} is no misbehaviour that is known")
@@ -374,15 +387,27 @@ class Kube(Beside):
     def anything_happens(self, rounds, seed):
         """So many changes and misbehaviours drawn at random; the seed makes them again."""
         draw = random.Random(int(seed))
+        is_there = lambda kind, name: ("random", name) in self.api.objects[kind]  # noqa: E731
         for _ in range(int(rounds)):
-            name, what = f"r{draw.randrange(12)}", draw.random()
-            there = ("random", name) in self.api.objects["Pod"]
-            if what < 0.55:
-                self.pod_runs("random", name, 1, f"10.11.1.{100 + int(name[1:])}", app=draw.choice("abc"), phase=draw.choice(["Running", "Running", "Failed"]))
-            elif what < 0.85 and there:
+            number, what = draw.randrange(12), draw.random()
+            name, few, app = f"r{number}", f"r{number % 3}", draw.choice("abc")
+            if what < 0.4:
+                self.pod_runs("random", name, 1, f"10.11.1.{100 + number}", app=app, phase=draw.choice(["Running", "Running", "Failed"]))
+            elif what < 0.6 and is_there("Pod", name):
                 self.pod_goes("random", name)
+            elif what < 0.7:
+                self.service_is("random", few, f"10.96.9.{1 + number % 3}", 8080, 8080)
+                self.service_has("random", few, 8080, *draw.sample([f"10.11.1.{100 + one}" for one in range(12)], 2))
+            elif what < 0.75 and is_there("Service", few):
+                self.service_goes("random", few)
+            elif what < 0.8:
+                self.only_app_may_reach("random", app, draw.choice("abc"))
+            elif what < 0.83 and is_there("NetworkPolicy", f"to-{app}"):
+                self.policy_goes("random", app)
+            elif what < 0.85:
+                self.namespace_is("random", team=draw.choice("abc"))
             elif what >= 0.85:
-                self.cluster_misbehaves(draw.choice(["cut", "gone", "errors", "twice", "shuffled", "well"]))
+                self.cluster_misbehaves(draw.choice(["cut", "gone", "errors", "throttled", "slow", "twice", "shuffled", "well"]))
 
     # -- what became of it
 

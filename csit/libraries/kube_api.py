@@ -66,6 +66,8 @@ class KubeApi:
         self.is_open = True
         #: Answers that are errors before one is right again; what becomes of events on their way; the list of some time ago.
         self.failures, self.twice, self.shuffled, self.stale = 0, False, False, None
+        #: Answers that say to come back later, and whether all that is said comes in pieces.
+        self.throttled, self.is_slow = 0, False
         self.gone = 0
         api = self
 
@@ -86,15 +88,29 @@ class KubeApi:
             def handle_error(self, *_):
                 pass  # a client that hangs up is none of our errors
 
-        self.server = Server(("127.0.0.1", port), Handler)
+        self.make_server = lambda at: Server(("127.0.0.1", at), Handler)
+        self.serve(port)
         self.port = self.server.server_address[1]
+
+    def serve(self, port):
+        self.server = self.make_server(port)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
-    def close(self):
+    def leave(self):
+        """Ends the server and all that it was saying; the cluster stays."""
         self.cut()
-        self.is_open = False
         self.server.shutdown()
         self.server.server_close()
+
+    def close(self):
+        self.leave()
+        self.is_open = False
+
+    def restart(self, away):
+        """Is away for so many seconds."""
+        self.leave()
+        time.sleep(away)
+        self.serve(self.port)
 
     # -- the cluster
 
@@ -158,6 +174,9 @@ class KubeApi:
             if self.failures > 0:
                 self.failures -= 1
                 return self.say(request, 503, self.status(503, "ServiceUnavailable", "as the test wants it"))
+            if self.throttled > 0:
+                self.throttled -= 1
+                return self.say(request, 429, self.status(429, "TooManyRequests", "as the test wants it"), {"Retry-After": "1"})
             self.asked.add(asked.right())
             if asked.right() in self.forbidden:
                 return self.say(request, 403, self.status(403, "Forbidden", "as the test wants it"))
@@ -209,9 +228,11 @@ class KubeApi:
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code, "reason": reason, "message": message}
 
     @staticmethod
-    def say(request, code, body):
+    def say(request, code, body, headers=None):
         data = json.dumps(body).encode()
         request.send_response(code)
+        for name, value in (headers or {}).items():
+            request.send_header(name, value)
         request.send_header("Content-Type", "application/json")
         request.send_header("Content-Length", str(len(data)))
         request.end_headers()
@@ -249,7 +270,12 @@ class KubeApi:
                     random.shuffle(news)
             for what, one in news:
                 line = json.dumps({"type": what, "object": one}).encode() + b"\n"
-                request.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+                half = len(line) // 2
+                for piece in (line[:half], line[half:]) if self.is_slow else (line,):
+                    request.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+                    if self.is_slow:
+                        request.wfile.flush()
+                        time.sleep(0.05)
             request.wfile.flush()
         # Without the last chunk: as if the way had been cut.
         request.close_connection = True

@@ -159,6 +159,9 @@ Whatever Becomes Of The Telling
     errors
     twice
     shuffled
+    slow
+    throttled
+    away
 
 A List Of Some Time Ago Is Made Up For
     Cluster Misbehaves    stale

@@ -25,6 +25,20 @@ A Service Is Reached
     Datastore Should Follow
     Wait Until Keyword Succeeds    15 s    0.5 s    The Service Should Carry    1048576
 
+An Isolated Namespace Is Reached By Its Own Alone
+    [Documentation]    A service leads into it from elsewhere, and no more once the namespace has the annotation.
+    Namespace Is    red
+    Kubelet Runs    red    asks    2
+    Wait Until Keyword Succeeds    15 s    0.5 s    The Service Should Carry    1000    red:asks
+    Namespace Is Isolated    blue
+    Datastore Should Follow
+    Wait Until Keyword Succeeds    30 s    0.5 s    The Service Should Be Out Of Reach    red:asks
+    The Service Should Carry    1000
+    Namespace Is Isolated    blue    no
+    Datastore Should Follow
+    Wait Until Keyword Succeeds    30 s    0.5 s    The Service Should Carry    1000    red:asks
+    Kubelet Ends    red    asks
+
 A Policy Is Enforced
     Only App May Reach    blue    web    client
     Datastore Should Follow
@@ -91,6 +105,11 @@ Nobody Should Be Limited
     Should Be Empty    ${meters}
 
 The Service Should Carry
-    [Arguments]    ${size}
-    ${came}=    TCP Transfer    blue:client    blue:web    8080    ${size}    10.96.0.10
+    [Arguments]    ${size}    ${client}=blue:client
+    ${came}=    TCP Transfer    ${client}    blue:web    8080    ${size}    10.96.0.10
     Should Be Equal As Integers    ${came}    ${size}
+
+The Service Should Be Out Of Reach
+    [Arguments]    ${client}
+    ${carries}=    Run Keyword And Return Status    The Service Should Carry    1000    ${client}
+    Should Not Be True    ${carries}
