@@ -28,7 +28,7 @@ import Cni  # noqa: E402
 from lab import Lab, run, wait_until  # noqa: E402
 
 CIDR = "10.11.0.0/16"
-PARTS = ("addresses", "devices", "port", "flows")
+PARTS = ("addresses", "port", "flows", "inside")
 
 
 class Agents(Cni.Cni):

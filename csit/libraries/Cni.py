@@ -93,7 +93,7 @@ class Cni(Beside):
                 [
                     "nsenter", f"--net=/run/netns/{node.namespace}", *options, str(self.lab.binary()), "node", "--server", f"https://{self.lab.address}:8443",
                     "--insecure", "--socket", str(node.dir / "cni/node.sock"), "--ovsdb", f"unix:{node.dir}/db.sock",
-                    "--state-dir", str(node.dir / "state"), *words,
+                    "--state-dir", str(node.dir / "state"), *map(str, words),
                 ],
                 stdout=out, stderr=out, stdin=subprocess.DEVNULL, env={**os.environ, "COEUS_PASSWORD": self.lab.password, "RUST_BACKTRACE": "1"},
             )
@@ -265,6 +265,24 @@ class Cni(Beside):
             raise AssertionError(f"{change}: the message does not name {named}: {answer}")
 
     @keyword
+    def chained_call(self, command, pod, plugin, **keys):
+        """A reference plugin that stands behind ours in the list: it gets the result of ADD, and its own replaces that for CHECK and DEL."""
+        known = self.coeus.pods[pod]
+        before = self.runtime(known.node.index)
+        config = {"cniVersion": before.config["cniVersion"], "name": before.config["name"], "type": plugin, **keys}
+        result = before.results[known.container, "eth0"]
+        config["prevResult"] = result
+        status, answer = Runtime(pathlib.Path(PLUGINS) / plugin, config).call(
+            command, known.container, f"/run/netns/{known.namespace}", args=known.args
+        )
+        if status:
+            raise AssertionError(f"{command} of {plugin} behind ours: {answer}")
+        if command == "ADD":
+            before.results[known.container, "eth0"] = answer
+            if answer["ips"] != result["ips"]:
+                raise AssertionError(f"{answer} instead of {result}")
+
+    @keyword
     def delete_by_cni(self, pod, **more):
         self.call_by_cni("DEL", pod, **more)
         self.lab.remove_namespace(self.coeus.pods.pop(pod).namespace)
@@ -338,13 +356,70 @@ class Cni(Beside):
     def left(self, node):
         """What there is of pods on a node: ports, devices, records, entries of the datastore."""
         node = self.coeus.node(node)
-        ports = node.stale_ports()
-        devices = re.findall(r"^\d+: (veth\w+)", run("ip", "-n", node.namespace, "-o", "link"), re.M)
+        ports, devices = node.stale_ports(), self.devices_of_pods(node)
+        if len(devices) > len(ports):
+            # One that is being made ready is a device before it is a port.
+            time.sleep(0.5)
+            devices &= self.devices_of_pods(node)
         folder = node.dir / "state/attachments"
         records = [file.name for file in folder.iterdir() if file.suffix == ".json"] if folder.is_dir() else []
         body = self.lab.request("GET", "/restconf/config/pod:coe")[1] or {}
         pods = [pod["uid"] for pod in body.get("pod:coe", {}).get("pods", []) if pod.get("host-ip-address") == node.local_ip]
-        return {"ports": ports, "devices": devices, "records": records, "entries": pods}
+        return {"ports": ports, "devices": sorted(devices), "records": records, "entries": pods}
+
+    def devices_of_pods(self, node):
+        devices = re.findall(r"^\d+: (veth\w+)", run("ip", "-n", node.namespace, "-o", "link"), re.M)
+        return set(devices) - set(node.ready_ports())
+
+    # -- ports that are there before their pods
+
+    @keyword
+    def so_many_should_be_ready(self, node, number, timeout=20):
+        """Ports with a number of the switch, and devices. Returns their names."""
+        node = self.coeus.node(node)
+        is_right = lambda ports: len(ports) == int(number) and all((ofport or 0) > 0 for ofport in ports.values())  # noqa: E731
+        ports = come_to(f"{number} ports are ready", node.ready_ports, is_right, float(timeout))
+        devices = set(re.findall(r"^\d+: (veth\w+)", run("ip", "-n", node.namespace, "-o", "link"), re.M))
+        if set(ports) - devices:
+            raise AssertionError(f"no device is there for {set(ports) - devices}")
+        return sorted(ports)
+
+    @keyword
+    def ready_ports_should_have_no_flows(self, node):
+        node = self.coeus.node(node)
+        numbers, flows = node.ready_ports().values(), node.flows()
+        named = [flow for flow in flows if any(re.search(rf"in_port={number}\b|output:{number}\b", flow) for number in numbers)]
+        if not numbers or named:
+            raise AssertionError(f"flows of ports {numbers} that are nobody's: {named}")
+
+    @keyword
+    def ready_ports_let_nothing_through(self, node, pod):
+        """Sends from all that are ready: the inner ends are out of reach, so frames are given to the switch as theirs. A pod is not to hear them."""
+        node, pod = self.coeus.node(node), self.coeus.pods[pod]
+        heard = lambda: int(pod.inside("cat", "/sys/class/net/eth0/statistics/rx_packets"))  # noqa: E731
+        before = heard()
+        frame = "ffffffffffff0a00000000010806" + "0001080006040001" + "0a0000000001" + "0a0b0163" + "000000000000" + "0a0b0101"
+        for number in node.ready_ports().values():
+            node.ofctl("packet-out", "br-int", f"in_port={number} packet={frame} actions=resubmit({number},0)")
+        time.sleep(0.3)
+        if heard() != before:
+            raise AssertionError("a port that is nobody's is heard")
+
+    @keyword
+    def end_device(self, node, name):
+        run("ip", "-n", self.coeus.node(node).namespace, "link", "delete", name)
+
+    @keyword
+    def end_port(self, node, name):
+        self.coeus.node(node).vsctl("del-port", "br-int", name)
+
+    @keyword
+    def mtus_of(self, pod):
+        """Of the end outside and the one inside."""
+        known = self.coeus.pods[pod]
+        outside = run("ip", "-n", known.node.namespace, "-o", "link", "show", known.port)
+        inside = known.inside("ip", "-o", "link", "show", "eth0")
+        return [int(re.search(r"mtu (\d+)", text)[1]) for text in (outside, inside)]
 
     @keyword
     def nothing_should_be_left(self, node, timeout=0):
@@ -415,6 +490,45 @@ class Cni(Beside):
             list(pool.map(lambda pod: self.call_by_cni("DEL", pod), pods))
         for pod in pods:
             self.lab.remove_namespace(self.coeus.pods.pop(pod).namespace)
+
+    @keyword
+    def begin_many(self, node, number):
+        """So many ADDs at once, of which nobody waits for the end; a moment of them passes."""
+        self.begun = []
+        for place in range(int(number)):
+            container, netns = self.sandbox()
+            self.cut.append(netns)
+            process = self.runtime(node).start("ADD", container, f"/run/netns/{netns}", args=self.args("", f"begun{place}"))
+            process.stdin.write(process.text)
+            process.stdin.close()
+            self.begun.append(process)
+        time.sleep(random.uniform(0.05, 0.5))
+
+    @keyword
+    def end_many(self):
+        for process in self.begun:
+            process.wait(timeout=PATIENCE)
+            process.stdout.close()
+            process.stderr.close()
+        self.forget_the_cut()
+
+    @keyword
+    def lose_records(self, node):
+        for file in (self.coeus.node(node).dir / "state/attachments").iterdir():
+            file.unlink()
+
+    @keyword
+    def ports_and_devices_should_be_gone(self, node):
+        left = self.left(node)
+        if left["ports"] or left["devices"]:
+            raise AssertionError(f"left on node {node}: {left}")
+
+    @keyword
+    def forget_entries(self):
+        """Of pods whose records are lost: nobody else knows of them."""
+        status, answer = self.lab.request("DELETE", "/restconf/config/pod:coe")
+        if status not in (200, 204):
+            raise AssertionError(f"{status}: {answer}")
 
     @keyword
     def end_in_the_middle(self, node, whom, rounds, seed=None):

@@ -181,7 +181,15 @@ class Node:
 
     def stale_ports(self):
         """Pod ports that are still there."""
-        return [port for port in self.vsctl("list-ports", self.bridge).split() if port.startswith("veth")]
+        ports = [port for port in self.vsctl("list-ports", self.bridge).split() if port.startswith("veth")]
+        ready = self.ready_ports() if ports else {}
+        return [port for port in ports if port not in ready]
+
+    def ready_ports(self):
+        """Ports that the node's agent has made before their pods, each with its ofport (None: vswitchd has not opened it)."""
+        table = json.loads(self.vsctl("--format=json", "--columns=name,ofport,external_ids", "list", "interface"))
+        rows = [(name, ofport, dict(ids[1])) for name, ofport, ids in table["data"]]
+        return {name: ofport if isinstance(ofport, int) else None for name, ofport, ids in rows if "coeus-ready" in ids}
 
     def rebuild(self):
         """Loses the database and starts with a new one, as after a reinstallation."""

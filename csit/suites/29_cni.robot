@@ -139,6 +139,35 @@ A Configuration Of Upstream Works As It Stands
     Nothing Should Be Left    1
     [Teardown]    Usual Networks
 
+Another Plugin May Stand Behind
+    [Documentation]    A list of ours and the reference plugin tuning: it takes our result, and what it adds is no drift.
+    Network Is    1    version=1.0.0
+    ${sysctl}=    Create Dictionary    net.ipv4.conf.eth0.arp_filter=1
+    Add By Cni    1    tuned
+    Chained Call    ADD    default:tuned    tuning    sysctl=${sysctl}
+    ${set}=    Inside Pod    default:tuned    cat    /proc/sys/net/ipv4/conf/eth0/arp_filter
+    Should Be Equal As Integers    ${set}    1
+    Call By Cni    CHECK    default:tuned
+    Chained Call    CHECK    default:tuned    tuning    sysctl=${sysctl}
+    Chained Call    DEL    default:tuned    tuning    sysctl=${sysctl}
+    Delete By Cni    default:tuned
+    Nothing Should Be Left    1
+    [Teardown]    Usual Networks
+
+The IPAM Plugin Static Gives What The Configuration Says
+    ${address}=    Evaluate    {"address": "10.11.1.77/24", "gateway": "10.11.1.1"}
+    ${ipam}=    Evaluate    {"type": "static", "addresses": [$address], "routes": [{"dst": "0.0.0.0/0"}]}
+    Network Is    1    version=1.0.0    ipam=${ipam}
+    ${result}=    Add By Cni    1    fixed
+    Should Be Equal    ${result}[ips][0][address]    10.11.1.77/24
+    Call By Cni    CHECK    default:fixed
+    Ping Should Pass    default:fixed    10.11.1.1
+    ${answer}=    Add By Cni    1    second    expected=7
+    Should Contain    ${answer}[msg]    10.11.1.77
+    Delete By Cni    default:fixed
+    Nothing Should Be Left    1
+    [Teardown]    Usual Networks
+
 What An IPAM Plugin Refuses Leaves Nothing
     ${ipam}=    Evaluate    {"type": "host-local", "ranges": [[{"subnet": "10.11.1.0/24", "rangeStart": "10.11.1.20", "rangeEnd": "10.11.1.20"}]], "dataDir": $DATA}
     Network Is    1    version=1.0.0    ipam=${ipam}

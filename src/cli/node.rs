@@ -33,6 +33,9 @@ pub struct Node {
     /// Device of the machine at that port: pods get VLAN devices of it; otherwise tagged ports of the bridge
     #[arg(long, value_name = "DEVICE", requires = "trunk")]
     pub trunk_link: Option<String>,
+    /// Ports of --bridge that are made before containers ask for them, so that ADD need not wait for Open vSwitch to make one; 0 for none
+    #[arg(long, env = "COEUS_NODE_READY_PORTS", value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u16).range(..=512))]
+    pub ready_ports: u16,
 }
 
 fn unix(text: &str) -> Result<PathBuf, String> {
@@ -92,6 +95,7 @@ impl Node {
             address: self.address,
             state: self.state_dir.clone(),
             trunk: self.trunk.clone().map(|name| Trunk { name, link: self.trunk_link.clone() }),
+            ready_ports: self.ready_ports.into(),
         }
     }
 }

@@ -12,10 +12,11 @@ use super::layout::Layout;
 use super::link::{self, Inside};
 use super::namespace::Namespace;
 use super::netlink::Netlink;
+use super::plug::port;
+use super::ready::{Ready, Sent};
 use super::record::{Record, Wrote, host_name, number};
-use super::switch::{Bridge, IFNAME, NETWORK, Port, SwitchError};
+use super::switch::{Bridge, Port, SwitchError};
 use super::target::Target;
-use super::trunk;
 
 /// For the pod's entry, and again for the switch, unless the configuration says (key `timeout`).
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,6 +25,10 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct Undo<'a> {
     agent: &'a Agent,
     pub record: Record,
+    /// A port that was there before.
+    pub ready: Option<Ready>,
+    /// Its inner end, while it is on its way.
+    pub sent: Option<Sent>,
     is_done: bool,
 }
 
@@ -32,13 +37,25 @@ impl Undo<'_> {
         let failed = |error| Error::new(Code::Io, format!("the record of the attachment: {error}"));
         self.agent.records.put(&self.record).map_err(failed)
     }
+
+    /// Waits until what was sent is there.
+    pub fn arrived(&mut self) -> Result<(), Error> {
+        let Some(sent) = self.sent.take() else { return Ok(()) };
+        let ended = sent.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread panicked")));
+        ended.map_err(|error| {
+            Error::new(Code::Plug, format!("the inner end of {}: {error}", self.record.host))
+        })
+    }
 }
 
 impl Drop for Undo<'_> {
     fn drop(&mut self) {
-        if !self.is_done
-            && let Err(error) = self.agent.take_down(&self.record)
-        {
+        if self.is_done {
+            return;
+        }
+        // Nothing is to come after it was taken down.
+        let _ = self.arrived();
+        if let Err(error) = self.agent.take_down(&self.record) {
             tracing::warn!("what ADD of {} had made is not all gone yet: {error}", self.record.container);
         }
     }
@@ -89,8 +106,7 @@ impl Agent {
             target if self.takes_over(request, &target)? => self.target(request)?,
             target => target,
         };
-        let mut undo = Undo { agent: self, record: record(request, &target, &way), is_done: false };
-        undo.save()?;
+        let mut undo = self.begin(request, &target, &way, &namespace)?;
         let plan = self.datastore.plan(
             &target.namespace,
             target.network.as_deref(),
@@ -101,17 +117,16 @@ impl Agent {
         let inside = self.inside(request, &target, &plan, &layout, &way)?;
         let tag = self.sub_port(&target, &inside.mac, &mut undo)?;
         let addressed = Instant::now();
-        let outside = plug(&way, tag, &undo.record.host, &namespace, &inside)?;
-        let plugged = Instant::now();
-        let port = port(&undo.record, &inside);
-        if let Way::Pair(bridge) = &way {
-            self.switch.attach(bridge, &port, tag).map_err(|error| away(&error))?;
-        }
+        let outside = self.plug(&way, tag, &namespace, &inside, &mut undo)?;
         let attached = Instant::now();
         let patience = request.config.timeout.map_or(PATIENCE, Duration::from_secs);
         self.datastore
             .programmed(&target.entry, &target.name, patience)
-            .map_err(|error| self.said_by_switch(error, &port))?;
+            .map_err(|error| self.said_by_switch(error, &port(&undo.record, &inside)))?;
+        let programmed = Instant::now();
+        // The switch hears of the carrier, and takes longer for that than for the flows: it is to have these before.
+        undo.arrived()?;
+        configure(&namespace, &inside)?;
         undo.is_done = true;
         let told = namespace.run(|| announce(&inside.name, &inside.addresses)).and_then(|told| told);
         if let Err(error) = told {
@@ -120,9 +135,9 @@ impl Agent {
         let ms = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1e3);
         tracing::info!(
             addresses = ms(addressed - begin),
-            devices = ms(plugged - addressed),
-            port = ms(attached - plugged),
-            flows = ms(attached.elapsed()),
+            port = ms(attached - addressed),
+            flows = ms(programmed - attached),
+            inside = ms(programmed.elapsed()),
             "{} is programmed after {} ms",
             target.name,
             begin.elapsed().as_millis()
@@ -142,6 +157,30 @@ impl Agent {
             routes: layout.routes,
             dns: layout.dns,
         })
+    }
+
+    /// Writes down what is about to be made. A port that is ready has its inner end sent at once: the kernel takes as long for that
+    /// as the datastore for the rest.
+    fn begin(
+        &self,
+        request: &Request,
+        target: &Target,
+        way: &Way,
+        namespace: &Namespace,
+    ) -> Result<Undo<'_>, Error> {
+        let is_usual = matches!(way, Way::Pair(_)) && self.bridge(request) == self.settings.bridge;
+        let ready = if is_usual { self.take_ready() } else { None };
+        let mut record = record(request, target, way);
+        if let Some(ready) = &ready {
+            record.host = ready.name.clone();
+        }
+        let mut undo = Undo { agent: self, record, ready, sent: None, is_done: false };
+        undo.save()?;
+        if let Some(ready) = &undo.ready {
+            let sent = self.send(ready, namespace, &request.ifname);
+            undo.sent = sent.map_err(|error| Error::new(Code::Again, format!("{}: {error}", ready.name)))?;
+        }
+        Ok(undo)
     }
 
     /// An interface of the name must not be there (CNI specification, ADD); what an ADD that was cut short has left is taken away.
@@ -210,6 +249,13 @@ impl Agent {
     }
 }
 
+fn configure(namespace: &Namespace, inside: &Inside) -> Result<(), Error> {
+    let configured = namespace.run(|| link::configure(inside)).and_then(|done| done);
+    configured.map_err(|error| {
+        Error::new(Code::Plug, format!("{} in {}: {error}", inside.name, namespace.path().display()))
+    })
+}
+
 /// The device of a name in a namespace.
 fn has_device(namespace: &Namespace, name: &str) -> Result<bool, Error> {
     let look = || link::device(&mut Netlink::open()?, name).map(|device| device.is_some());
@@ -263,52 +309,6 @@ fn own_mac(container: &str, ifname: &str) -> String {
     let octets = number(container, ifname).to_be_bytes();
     let rest: Vec<String> = octets[..5].iter().map(|octet| format!("{octet:02x}")).collect();
     format!("0a:{}", rest.join(":"))
-}
-
-/// Makes the devices; the outer end of a pair as the result shows it.
-fn plug(
-    way: &Way,
-    tag: Option<u16>,
-    host: &str,
-    namespace: &Namespace,
-    inside: &Inside,
-) -> Result<Option<Interface>, Error> {
-    let failed = |what: &str, error: std::io::Error| Error::new(Code::Plug, format!("{what}: {error}"));
-    let mut kernel = Netlink::open().map_err(|error| failed("netlink", error))?;
-    // Left by an agent that has lost its records: the name says whose it was.
-    if let Way::Vlan(parent) = way {
-        let made = link::make_vlan(&mut kernel, parent, tag.unwrap_or_default(), namespace.raw(), inside);
-        made.map_err(|error| trunk::not_made(parent, &error))?;
-    } else {
-        link::remove(&mut kernel, host).map_err(|error| failed(host, error))?;
-        link::make_pair(&mut kernel, host, namespace.raw(), inside).map_err(|error| failed(host, error))?;
-    }
-    let configured = namespace.run(|| link::configure(inside)).and_then(|done| done);
-    configured
-        .map_err(|error| failed(&format!("{} in {}", inside.name, namespace.path().display()), error))?;
-    if host.is_empty() {
-        return Ok(None);
-    }
-    let outer = link::device(&mut kernel, host).map_err(|error| failed(host, error))?;
-    let outer =
-        outer.ok_or_else(|| Error::new(Code::Plug, format!("{host} has gone while it was configured")))?;
-    Ok(Some(Interface { name: host.to_owned(), mac: outer.mac, mtu: Some(outer.mtu), sandbox: None }))
-}
-
-fn port(record: &Record, inside: &Inside) -> Port {
-    let first = inside.addresses.first().map(|address| address.address.to_string()).unwrap_or_default();
-    let ids = [
-        ("iface-id", record.name.clone()),
-        ("attached-mac", inside.mac.clone()),
-        ("ip-address", first),
-        ("iface-id-ver", record.pod.clone()),
-        ("sandbox", record.container.clone()),
-        ("netns", record.netns.clone()),
-        (NETWORK, record.network.clone()),
-        (IFNAME, record.ifname.clone()),
-    ];
-    let external_ids = ids.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-    Port { name: record.host.clone(), external_ids, error: None }
 }
 
 #[cfg(test)]

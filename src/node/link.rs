@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::os::fd::RawFd;
 
 use coeus_cni::{Prefix, Route};
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope};
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
@@ -135,6 +135,32 @@ fn bring_up(kernel: &mut Netlink, index: u32) -> io::Result<()> {
     kernel.ask(RouteNetlinkMessage::SetLink(up), 0).map(drop)
 }
 
+/// Sends a device to another namespace, where it has another name.
+///
+/// # Errors
+/// What the kernel says.
+pub fn send(kernel: &mut Netlink, device: &str, namespace: RawFd, name: &str) -> io::Result<()> {
+    change(kernel, device, [LinkAttribute::NetNsFd(namespace), LinkAttribute::IfName(name.into())])
+}
+
+/// # Errors
+/// What the kernel says.
+pub fn set_mtu(kernel: &mut Netlink, device: &str, mtu: u32) -> io::Result<()> {
+    change(kernel, device, [LinkAttribute::Mtu(mtu)])
+}
+
+fn change(
+    kernel: &mut Netlink,
+    name: &str,
+    attributes: impl IntoIterator<Item = LinkAttribute>,
+) -> io::Result<()> {
+    let device = device(kernel, name)?.ok_or_else(|| io::Error::from_raw_os_error(NO_DEVICE))?;
+    let mut message = LinkMessage::default();
+    message.header.index = device.index;
+    message.attributes.extend(attributes);
+    kernel.ask(RouteNetlinkMessage::SetLink(message), 0).map(drop)
+}
+
 fn vlan_of(infos: &[LinkInfo]) -> Option<u16> {
     infos.iter().find_map(|info| match info {
         LinkInfo::Data(InfoData::Vlan(parts)) => parts.iter().find_map(|part| match part {
@@ -199,6 +225,11 @@ pub fn configure(inside: &Inside) -> io::Result<()> {
     let told = |what: &str, error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"));
     let mut kernel = Netlink::open()?;
     let device = device(&mut kernel, &inside.name)?.ok_or_else(|| io::Error::from_raw_os_error(NO_DEVICE))?;
+    // One that waited for its container was not made for it.
+    if device.mac != inside.mac || device.mtu != inside.mtu {
+        let is_to_be = [LinkAttribute::Mtu(inside.mtu), LinkAttribute::Address(octets(&inside.mac)?)];
+        change(&mut kernel, &inside.name, is_to_be).map_err(|error| told("MAC address and MTU", error))?;
+    }
     has_ipv6(inside).map_err(|error| told("IPv6", error))?;
     if inside.makes_checksums {
         offload::turn_off(&inside.name).map_err(|error| told("TX checksum offload", error))?;
@@ -289,7 +320,14 @@ fn put_route(kernel: &mut Netlink, index: u32, route: &Route) -> io::Result<()> 
         .extend(route.gateway.map(|gateway| RouteAttribute::Gateway(RouteAddress::from(gateway))));
     message.attributes.extend(route.mtu.map(|mtu| RouteAttribute::Metrics(vec![RouteMetric::Mtu(mtu)])));
     message.attributes.extend(route.priority.map(RouteAttribute::Priority));
-    kernel.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL).map(drop)
+    let new = RouteNetlinkMessage::NewRoute(message);
+    match kernel.ask(new.clone(), NLM_F_CREATE | NLM_F_EXCL) {
+        // The switch answers as soon as the device is up, and its advertisement may have made the route.
+        Err(error) if error.raw_os_error() == Some(EXISTS) && route.to.address.is_ipv6() => {
+            kernel.ask(new, NLM_F_CREATE | NLM_F_REPLACE).map(drop)
+        }
+        done => done.map(drop),
+    }
 }
 
 /// Addresses and routes of a device of this thread's namespace.
@@ -342,4 +380,70 @@ fn read_route(route: &RouteMessage, index: u32, like: IpAddr) -> Option<(Prefix,
     }
     let length = route.header.destination_prefix_length;
     (device == Some(index)).then_some((Prefix { address: to, length }, gateway))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::namespace::Namespace;
+
+    #[test]
+    fn a_route_that_was_advertised_meanwhile_is_made_ours() {
+        let Ok(namespace) = Namespace::fresh() else { return };
+        let route = |to: &str, by: &str| Route {
+            to: to.parse().unwrap(),
+            gateway: by.parse().ok(),
+            mtu: None,
+            priority: None,
+        };
+        let inside = Inside {
+            name: "inner".into(),
+            mac: "0a:00:00:00:00:01".into(),
+            mtu: 1400,
+            addresses: vec!["192.0.2.2/24".parse().unwrap(), "fd00::2/64".parse().unwrap()],
+            routes: vec![route("0.0.0.0/0", "192.0.2.1"), route("::/0", "fe80::1")],
+            makes_checksums: false,
+        };
+        let work = || -> io::Result<Configured> {
+            let mut kernel = Netlink::open()?;
+            make_pair(&mut kernel, "outer", namespace.raw(), &inside)?;
+            configure(&inside)?;
+            let index = device(&mut kernel, "inner")?.unwrap().index;
+            put_route(&mut kernel, index, &inside.routes[1])?;
+            let twice = put_route(&mut kernel, index, &inside.routes[0]).unwrap_err();
+            assert_eq!(twice.raw_os_error(), Some(EXISTS));
+            configured(&mut kernel, index)
+        };
+        let found = namespace.run(work).unwrap().unwrap();
+        for route in &inside.routes {
+            assert_eq!(found.routes.iter().filter(|one| **one == (route.to, route.gateway)).count(), 1);
+        }
+    }
+
+    #[test]
+    fn who_waited_becomes_what_the_container_is_to_have() {
+        let (Ok(here), Ok(there)) = (Namespace::fresh(), Namespace::fresh()) else { return };
+        let inside = |name: &str, mac: &str, mtu| Inside {
+            name: name.into(),
+            mac: mac.into(),
+            mtu,
+            addresses: Vec::new(),
+            routes: Vec::new(),
+            makes_checksums: true,
+        };
+        let waiting = inside("waits", "0a:00:00:00:00:01", 1450);
+        let wanted = inside("eth0", "0a:00:00:00:00:02", 1300);
+        let send = || -> io::Result<()> {
+            let mut kernel = Netlink::open()?;
+            make_pair(&mut kernel, "outer", here.raw(), &waiting)?;
+            super::send(&mut kernel, "waits", there.raw(), "eth0")
+        };
+        here.run(send).unwrap().unwrap();
+        let found = there.run(|| {
+            configure(&wanted)?;
+            device(&mut Netlink::open()?, "eth0")
+        });
+        let found = found.unwrap().unwrap().unwrap();
+        assert_eq!((found.mac.as_str(), found.mtu, found.is_up), (wanted.mac.as_str(), 1300, true));
+    }
 }

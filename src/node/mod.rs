@@ -24,7 +24,9 @@ mod link;
 mod namespace;
 mod netlink;
 mod offload;
+mod plug;
 mod program;
+mod ready;
 mod record;
 mod remove;
 mod server;
@@ -45,6 +47,7 @@ use busy::{Busy, Turn};
 use datastore::Datastore;
 pub use datastore::{Controller, Trouble};
 pub use examine::{Finding, Folders, Found, node as examine};
+use ready::Pool;
 use record::Records;
 use switch::Switch;
 pub use trunk::Trunk;
@@ -63,6 +66,8 @@ pub struct Settings {
     pub state: PathBuf,
     /// The node is a virtual machine, and its pods share its port.
     pub trunk: Option<Trunk>,
+    /// So many ports are made before containers ask for them.
+    pub ready_ports: usize,
 }
 
 /// Whoever works on a container longer is stuck.
@@ -75,6 +80,7 @@ struct Agent {
     switch: Switch,
     records: Records,
     busy: Busy,
+    ready: Pool,
     /// Addresses chosen here.
     chosen: Mutex<BTreeSet<IpAddr>>,
     /// The VLAN that was given out last.
@@ -98,11 +104,24 @@ pub fn run(settings: Settings, controller: Box<dyn Controller>, ready: impl FnOn
         switch: Switch { socket: settings.ovsdb.clone() },
         chosen: Mutex::new(chosen.collect()),
         busy: Busy::default(),
+        ready: Pool::new(settings.ready_number(), settings.owner()),
         records,
         settings,
     };
     ready();
     server::serve(&agent, &listener)
+}
+
+impl Settings {
+    /// What marks ports as made ready by the agent with these records.
+    fn owner(&self) -> String {
+        self.state.display().to_string()
+    }
+
+    /// In a machine there are none: its ports have VLANs, or are none of a switch.
+    fn ready_number(&self) -> usize {
+        if self.trunk.is_some() { 0 } else { self.ready_ports }
+    }
 }
 
 impl Agent {
@@ -128,6 +147,7 @@ impl Agent {
             return Ok(Version::answer(asked));
         }
         let request = Request::read(call)?;
+        let _working = self.ready.working();
         match request.command {
             Command::Add => {
                 let _turn = self.turn(&request.container)?;

@@ -1,11 +1,15 @@
 //! Network namespaces of containers.
+#![allow(
+    unsafe_code,
+    reason = "a thread that leaves a namespace (unshare(2)) is for who calls it to answer for"
+)]
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 /// `f_type` of a namespace's file (linux/magic.h).
 const NSFS_MAGIC: u64 = 0x6e73_6673;
@@ -27,8 +31,30 @@ impl Namespace {
         Ok(Namespace { file, path: path.into() })
     }
 
+    /// A new one, without a name: it is there for as long as this is held, or something is in it.
+    ///
+    /// # Errors
+    /// When the kernel gives none.
+    pub fn fresh() -> io::Result<Namespace> {
+        let leave = || {
+            // SAFETY: only this thread leaves its network namespace, and ends; no file and no memory is shared less than before.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+            Namespace::open("/proc/thread-self/ns/net")
+        };
+        let thread = std::thread::Builder::new().name("a namespace".into()).spawn(leave)?;
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that makes it panicked")))
+    }
+
     pub fn raw(&self) -> RawFd {
         self.file.as_raw_fd()
+    }
+
+    /// The namespace as a file of its own.
+    ///
+    /// # Errors
+    /// When the process has too many.
+    pub fn file(&self) -> io::Result<OwnedFd> {
+        self.file.try_clone().map(OwnedFd::from)
     }
 
     pub fn path(&self) -> &Path {

@@ -49,7 +49,7 @@ impl Agent {
     }
 
     /// The port and the pair of devices; what went wrong.
-    fn unplug(&self, host: &str) -> Vec<String> {
+    pub(super) fn unplug(&self, host: &str) -> Vec<String> {
         if host.is_empty() {
             return Vec::new();
         }
@@ -92,6 +92,8 @@ impl Agent {
             }
             None => {
                 let mut wrong = self.unplug(&host_name(container, ifname));
+                let lost = Attachment { container: container.clone(), ifname: ifname.clone() };
+                wrong.extend(self.remove_ports(|port| attachment(port) == lost));
                 let delegate = Delegate::of(request, call);
                 wrong.extend(delegate.and_then(|ipam| ipam.tell("DEL").err()).map(|error| error.to_string()));
                 wrong

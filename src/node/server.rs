@@ -63,6 +63,7 @@ pub fn serve(agent: &Agent, listener: &UnixListener) -> io::Result<()> {
     let calls = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         std::thread::Builder::new().name("leftovers".into()).spawn_scoped(scope, || agent.keep_trying())?;
+        std::thread::Builder::new().name("ready ports".into()).spawn_scoped(scope, || agent.keep_ready())?;
         for stream in listener.incoming() {
             let stream = match stream {
                 Ok(stream) => stream,

@@ -21,6 +21,11 @@ pub const NETWORK: &str = "coeus-network";
 /// The name of the interface in the container.
 pub const IFNAME: &str = "coeus-ifname";
 
+/// The mark of ports that are made before their containers: which agent's.
+pub const READY: &str = "coeus-ready";
+/// For vswitchd to open ports that were added, in milliseconds.
+const OPENED: u32 = 10_000;
+
 /// Why the switch did not do it.
 #[derive(Debug, thiserror::Error)]
 pub enum SwitchError {
@@ -146,22 +151,10 @@ impl Switch {
     /// # Errors
     /// When the database is away or refuses.
     pub fn attach(&self, bridge: &Bridge, port: &Port, tag: Option<u16>) -> Result<(), SwitchError> {
-        let stale = self.ports_where(&json!([[
-            "external_ids",
-            "includes",
-            map([("iface-id", port.id("iface-id"))])
-        ]]))?;
-        let stale: Vec<String> = stale.into_iter().map(|port| port.name).collect();
         let ids = map(port.external_ids.iter().map(|(key, value)| (key.as_str(), value.as_str())));
-        let mut operations = self.removals(&stale)?;
-        operations.extend([
-            json!({"op": "insert", "table": "Interface", "uuid-name": "interface", "row": {"name": port.name, "external_ids": ids}}),
-            json!({"op": "insert", "table": "Port", "uuid-name": "port", "row": {
-                "name": port.name, "interfaces": named_uuid("interface"), "other_config": map([("transient", "true")]),
-                "tag": set(tag.map(|tag| json!(tag)))}}),
-            json!({"op": "mutate", "table": "Bridge", "where": [["_uuid", "==", uuid(&bridge.id)]],
-                "mutations": [["ports", "insert", set([named_uuid("port")])]]}),
-        ]);
+        let mut operations = self.stale(port)?;
+        operations.extend(insert("new", &port.name, &ids, tag));
+        operations.push(extend(bridge, [named_uuid("port_new")]));
         let done = self.transact(&operations)?;
         if done.last().is_some_and(|result| result["count"] == 1) {
             return Ok(());
@@ -169,12 +162,84 @@ impl Switch {
         Err(SwitchError::NoBridge(bridge.id.clone()))
     }
 
+    /// Gives a port that was ready to a container, as [`Switch::attach`] does with a new one; `false`: it is not there, or not ready any
+    /// more.
+    ///
+    /// # Errors
+    /// When the database is away or refuses.
+    pub fn claim(&self, port: &Port, owner: &str) -> Result<bool, SwitchError> {
+        let ids = map(port.external_ids.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+        let mut operations = self.stale(port)?;
+        operations.push(json!({"op": "mutate", "table": "Interface",
+            "where": [["name", "==", port.name], ["external_ids", "includes", map([(READY, owner)])]],
+            "mutations": [["external_ids", "delete", set([json!(READY)])], ["external_ids", "insert", ids]]}));
+        let done = self.transact(&operations)?;
+        Ok(done.last().is_some_and(|result| result["count"] == 1))
+    }
+
+    /// Adds ports that are nobody's yet, and waits until vswitchd has opened them; those that it has.
+    ///
+    /// # Errors
+    /// When the database is away or refuses, or vswitchd does nothing.
+    pub fn make_ready(
+        &self,
+        bridge: &Bridge,
+        names: &[String],
+        owner: &str,
+    ) -> Result<Vec<String>, SwitchError> {
+        let ids = map([(READY, owner)]);
+        let labels: Vec<String> = (0..names.len()).map(|place| place.to_string()).collect();
+        let inserts = names.iter().zip(&labels).flat_map(|(name, label)| insert(label, name, &ids, None));
+        let mut operations: Vec<Value> = inserts.collect();
+        operations.push(extend(bridge, labels.iter().map(|label| named_uuid(&format!("port_{label}")))));
+        let done = self.transact(&operations)?;
+        if done.last().is_none_or(|result| result["count"] != 1) {
+            return Err(SwitchError::NoBridge(bridge.id.clone()));
+        }
+        let is_opened = |name: &String| {
+            json!({"op": "wait", "timeout": OPENED, "table": "Interface", "where": [["name", "==", name]],
+            "columns": ["ofport"], "until": "!=", "rows": [{"ofport": set([])}]})
+        };
+        let look = |name: &String| json!({"op": "select", "table": "Interface", "where": [["name", "==", name]], "columns": ["name", "ofport"]});
+        let operations: Vec<Value> = names.iter().map(is_opened).chain(names.iter().map(look)).collect();
+        let found = self.transact(&operations)?;
+        let rows = found.iter().filter_map(|result| result["rows"].get(0));
+        let good = rows.filter(|row| row["ofport"].as_i64().is_some_and(|ofport| ofport > 0));
+        Ok(good.filter_map(|row| row["name"].as_str().map(str::to_owned)).collect())
+    }
+
+    /// The ports that an agent has ready.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub fn ready(&self, owner: &str) -> Result<Vec<Port>, SwitchError> {
+        self.ports_where(&json!([["external_ids", "includes", map([(READY, owner)])]]))
+    }
+
+    /// The operations that take ports away that have the `iface-id` of this one already.
+    fn stale(&self, port: &Port) -> Result<Vec<Value>, SwitchError> {
+        let stale = self.ports_where(&json!([[
+            "external_ids",
+            "includes",
+            map([("iface-id", port.id("iface-id"))])
+        ]]))?;
+        self.removals(&stale.into_iter().map(|port| port.name).collect::<Vec<_>>())
+    }
+
     /// Takes a port away, if it is there.
     ///
     /// # Errors
     /// When the database is away or refuses.
     pub fn detach(&self, name: &str) -> Result<(), SwitchError> {
-        let operations = self.removals(&[name.to_owned()])?;
+        self.detach_all(&[name.to_owned()])
+    }
+
+    /// Takes those of some ports away that are there.
+    ///
+    /// # Errors
+    /// When the database is away or refuses.
+    pub fn detach_all(&self, names: &[String]) -> Result<(), SwitchError> {
+        let operations = self.removals(names)?;
         if operations.is_empty() { Ok(()) } else { self.transact(&operations).map(drop) }
     }
 
@@ -259,6 +324,22 @@ impl Switch {
             }
         }
     }
+}
+
+/// The operations that add an interface and its port, which is then called `port_LABEL`.
+fn insert(label: &str, name: &str, ids: &Value, tag: Option<u16>) -> [Value; 2] {
+    let interface = format!("interface_{label}");
+    [
+        json!({"op": "insert", "table": "Interface", "uuid-name": interface, "row": {"name": name, "external_ids": ids}}),
+        json!({"op": "insert", "table": "Port", "uuid-name": format!("port_{label}"), "row": {
+            "name": name, "interfaces": named_uuid(&interface), "other_config": map([("transient", "true")]),
+            "tag": set(tag.map(|tag| json!(tag)))}}),
+    ]
+}
+
+/// The operation that gives a bridge ports.
+fn extend(bridge: &Bridge, ports: impl IntoIterator<Item = Value>) -> Value {
+    json!({"op": "mutate", "table": "Bridge", "where": [["_uuid", "==", uuid(&bridge.id)]], "mutations": [["ports", "insert", set(ports)]]})
 }
 
 fn strings(value: &Value) -> BTreeMap<String, String> {

@@ -1,14 +1,8 @@
-//! Whether this process may make what a pod needs, and the kernel can: tried in a network namespace of its own, which goes with the thread that
-//! is in it.
-#![allow(
-    unsafe_code,
-    reason = "a thread that leaves a namespace (unshare(2)) is for who calls it to answer for"
-)]
+//! Whether this process may make what a pod needs, and the kernel can: tried in a network namespace of its own.
 
 use std::io;
 
 use coeus_cni::Prefix;
-use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::Found;
 use crate::node::announce::announce;
@@ -28,9 +22,8 @@ pub(super) fn account() -> Found {
 }
 
 pub(super) fn abilities() -> Found {
-    let tried = std::thread::Builder::new().name("a trial".into()).spawn(trial);
-    let done =
-        tried.and_then(|thread| thread.join().unwrap_or_else(|_| Err(io::Error::other("it panicked"))));
+    let fresh = Namespace::fresh().map_err(told("a network namespace"));
+    let done = fresh.and_then(|namespace| namespace.run(|| trial(&namespace)).and_then(|done| done));
     match done {
         Ok(()) => Found::Good("a pair of devices could be made in a namespace".into()),
         Err(error) => Found::fault(
@@ -40,15 +33,12 @@ pub(super) fn abilities() -> Found {
     }
 }
 
-/// Does with the kernel what ADD does.
-fn trial() -> io::Result<()> {
-    let told =
-        |what: &'static str| move |error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"));
-    // SAFETY: only this thread leaves its network namespace; no file and no memory is shared less than before.
-    unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
-        .map_err(io::Error::from)
-        .map_err(told("a network namespace"))?;
-    let here = Namespace::open("/proc/thread-self/ns/net").map_err(told("the namespace"))?;
+fn told(what: &'static str) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{what}: {error}"))
+}
+
+/// Does with the kernel what ADD does; to be run within the namespace.
+fn trial(here: &Namespace) -> io::Result<()> {
     let inside = Inside {
         name: "doctor1".into(),
         mac: "0a:00:00:00:00:01".into(),

@@ -3,7 +3,10 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use crate::node::switch::{State, Switch, SwitchError};
+use crate::node::Settings;
+use crate::node::link;
+use crate::node::netlink::Netlink;
+use crate::node::switch::{Port, State, Switch, SwitchError};
 
 use super::Found;
 
@@ -118,6 +121,37 @@ fn of_bridge(state: &State, bridge: &str) -> Found {
     }
 }
 
+/// The ports that the agent has made before their containers.
+pub(super) fn ready(switch: &Switch, settings: &Settings) -> Found {
+    match switch.ready(&settings.owner()) {
+        Ok(mut ports) => {
+            for port in &mut ports {
+                let there = Netlink::open().and_then(|mut kernel| link::device(&mut kernel, &port.name));
+                if matches!(there, Ok(None)) {
+                    port.error = Some("its device is gone".into());
+                }
+            }
+            judge_ready(&ports, settings.ready_number())
+        }
+        Err(error) => Found::fault(error.to_string(), "is ovsdb-server running, and is --ovsdb right?"),
+    }
+}
+
+fn judge_ready(ports: &[Port], number: usize) -> Found {
+    let broken = ports.iter().find_map(|port| Some(format!("{}: {}", port.name, port.error.as_ref()?)));
+    match broken {
+        Some(why) => Found::doubt(
+            why,
+            "restart coeus node, which takes away what it had ready; without it: ovs-vsctl del-port, for all with external_ids:coeus-ready",
+        ),
+        None if ports.len() > number => Found::doubt(
+            format!("{} are ready, and {number} are to be (--ready-ports)", ports.len()),
+            "give --ready-ports as coeus node has it, or start that: it takes away what is left of another time",
+        ),
+        None => Found::Good(format!("{} of {number}", ports.len())),
+    }
+}
+
 /// Who is to connect, and whether it is.
 fn connected(all: &[(String, bool)], none: &str) -> Found {
     let texts = |is: bool| all.iter().filter(|one| one.1 == is).map(|one| one.0.as_str()).collect::<Vec<_>>();
@@ -153,6 +187,19 @@ mod tests {
         change(&mut state);
         let all = judge(&state, "br-int", None);
         all.into_iter().filter(|(_, found)| !matches!(found, Found::Good(_))).map(|(what, _)| what).collect()
+    }
+
+    #[test]
+    fn ready_ports_are_good_unless_they_are_broken_or_too_many() {
+        let port = |error: Option<&str>| Port {
+            name: "veth1".into(),
+            external_ids: Default::default(),
+            error: error.map(str::to_owned),
+        };
+        let is_good = |ports: &[Port], number| matches!(judge_ready(ports, number), Found::Good(_));
+        assert!(is_good(&[], 0) && is_good(&[], 2) && is_good(&[port(None)], 1));
+        assert!(!is_good(&[port(None)], 0));
+        assert!(!is_good(&[port(None), port(Some("no such device"))], 2));
     }
 
     #[test]

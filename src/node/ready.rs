@@ -1,0 +1,305 @@
+//! Ports that are there before their containers: Open vSwitch takes tens of milliseconds for one port more among many, and next to
+//! nothing for another `iface-id` of one that it has.
+//!
+//! ```text
+//!  the node                        a namespace of the agent's
+//!  br-int ── veth3f…, up  ═══════  wait3f…, down                     external_ids:coeus-ready: whose; no iface-id, so no flows
+//! ```
+//! ADD takes one, sends the inner end to the container, which takes the kernel some time of its own, and gives the port the container's
+//! `external_ids`. It is not taken back. The namespace has no name and ends with the agent, and the pairs in it with that; what is left
+//! then are rows of the database that say whose they were.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::Agent;
+use super::link::{self, Inside};
+use super::namespace::Namespace;
+use super::netlink::Netlink;
+use super::switch::SwitchError;
+
+/// While some are left, more are made when nobody has called for so long: a port more holds up what the switch does for pods.
+const QUIET: Duration = Duration::from_millis(300);
+/// What did not work is tried again so often.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// A port that nobody has yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ready {
+    /// The end that is a port of the switch.
+    pub name: String,
+    pub mtu: u32,
+    /// Where it waits.
+    inner: String,
+}
+
+/// An inner end on its way to its container.
+pub type Sent = JoinHandle<io::Result<()>>;
+
+/// Where inner ends wait.
+struct Berth {
+    namespace: Arc<Namespace>,
+    /// Of that namespace.
+    kernel: Mutex<Netlink>,
+}
+
+/// The ports that nobody has yet.
+pub struct Pool {
+    /// So many are kept.
+    size: usize,
+    /// What marks them as this agent's.
+    pub owner: String,
+    berth: Option<Berth>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    ports: VecDeque<Ready>,
+    /// Calls that are being worked on.
+    calls: usize,
+    last_call: Instant,
+}
+
+/// Why there are none.
+#[derive(Debug, thiserror::Error)]
+enum Unready {
+    #[error(transparent)]
+    Switch(#[from] SwitchError),
+    #[error("{0}")]
+    Controller(String),
+    #[error("{name}: {error}")]
+    Device { name: String, error: io::Error },
+}
+
+/// A call is being worked on while this is held.
+pub struct Working<'a>(&'a Pool);
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.calls -= 1;
+        state.last_call = Instant::now();
+        drop(state);
+        self.0.changed.notify_all();
+    }
+}
+
+impl Pool {
+    /// Without a namespace for them there are none, which is logged.
+    pub fn new(size: usize, owner: String) -> Pool {
+        let berth = (size > 0).then(Berth::new).and_then(|berth| {
+            berth.inspect_err(|error| tracing::warn!("no port is made ready beforehand: {error}")).ok()
+        });
+        let state = State { ports: VecDeque::new(), calls: 0, last_call: Instant::now() };
+        Pool { size, owner, berth, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn working(&self) -> Working<'_> {
+        self.state().calls += 1;
+        Working(self)
+    }
+
+    fn take(&self) -> Option<Ready> {
+        self.state().ports.pop_front()
+    }
+
+    /// Waits until some are missing and there is time to make them; how many.
+    fn missing(&self) -> usize {
+        let mut state = self.state();
+        loop {
+            let there = state.ports.len();
+            state = match due(self.size, there, state.calls, state.last_call.elapsed()) {
+                Some(Duration::ZERO) => return self.size - there,
+                Some(rest) => {
+                    self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+}
+
+/// When more are to be made, if nothing changes until then. `quiet`: for how long nobody has called.
+fn due(size: usize, there: usize, calls: usize, quiet: Duration) -> Option<Duration> {
+    let rest = if there == 0 { Duration::ZERO } else { QUIET.saturating_sub(quiet) };
+    (there < size && calls == 0).then_some(rest)
+}
+
+impl Berth {
+    fn new() -> io::Result<Berth> {
+        let namespace = Namespace::fresh()?;
+        let kernel = namespace.run(Netlink::open).and_then(|opened| opened)?;
+        Ok(Berth { namespace: Arc::new(namespace), kernel: Mutex::new(kernel) })
+    }
+
+    /// Makes a pair of which one end waits.
+    fn moor(&self, mtu: u32) -> Result<Ready, Unready> {
+        let number = rand::random::<u64>();
+        let [name, inner] = ["veth", "wait"].map(|word| format!("{word}{:011x}", number >> 20));
+        let failed = |error| Unready::Device { name: name.clone(), error };
+        let inside = Inside {
+            name: inner.clone(),
+            // The container's, when it is known.
+            mac: "0a:00:00:00:00:01".into(),
+            mtu,
+            addresses: Vec::new(),
+            routes: Vec::new(),
+            makes_checksums: false,
+        };
+        let mut kernel = Netlink::open().map_err(failed)?;
+        link::make_pair(&mut kernel, &name, self.namespace.raw(), &inside).map_err(failed)?;
+        Ok(Ready { name, mtu, inner })
+    }
+
+    fn has(&self, inner: &str) -> bool {
+        let mut kernel = self.kernel.lock().unwrap_or_else(PoisonError::into_inner);
+        link::device(&mut kernel, inner).is_ok_and(|device| device.is_some())
+    }
+
+    /// Sends an inner end to a container, where it gets a name.
+    fn send(&self, ready: &Ready, to: OwnedFd, name: &str) -> io::Result<Sent> {
+        let (from, inner, name) = (Arc::clone(&self.namespace), ready.inner.clone(), name.to_owned());
+        let send = move || link::send(&mut Netlink::open()?, &inner, to.as_raw_fd(), &name);
+        let thread = std::thread::Builder::new().name("to a pod".into());
+        thread.spawn(move || from.run(send).and_then(|sent| sent))
+    }
+}
+
+impl Agent {
+    /// Takes away what an earlier agent had ready, and keeps so many ready as there are to be, for as long as the agent runs.
+    pub(super) fn keep_ready(&self) {
+        let mut said = String::new();
+        let mut told = |why: String| {
+            if said != why {
+                tracing::warn!("ports that were to be ready: {why}");
+                said = why;
+            }
+            std::thread::park_timeout(AGAIN);
+        };
+        while let Err(error) = self.clear_ready() {
+            told(error.to_string());
+        }
+        while let Some(berth) = &self.ready.berth {
+            let missing = self.ready.missing();
+            match self.make_ready(berth, missing) {
+                Ok(()) => {}
+                Err(error) => told(error.to_string()),
+            }
+        }
+    }
+
+    /// One that is there, if one is.
+    pub(super) fn take_ready(&self) -> Option<Ready> {
+        let berth = self.ready.berth.as_ref()?;
+        while let Some(ready) = self.ready.take() {
+            if berth.has(&ready.inner) {
+                return Some(ready);
+            }
+            let left = self.unplug(&ready.name).join("; ");
+            tracing::warn!("port {} was ready, and its devices have gone {left}", ready.name);
+        }
+        None
+    }
+
+    /// Starts sending the inner end of a port to a container.
+    ///
+    /// # Errors
+    /// When there is no thread or file for it.
+    pub(super) fn send(&self, ready: &Ready, namespace: &Namespace, name: &str) -> io::Result<Option<Sent>> {
+        let Some(berth) = &self.ready.berth else { return Ok(None) };
+        berth.send(ready, namespace.file()?, name).map(Some)
+    }
+
+    fn clear_ready(&self) -> Result<(), SwitchError> {
+        let left = self.switch.ready(&self.ready.owner)?;
+        let names: Vec<String> = left.into_iter().map(|port| port.name).collect();
+        self.switch.detach_all(&names)?;
+        names.iter().for_each(|name| remove(name));
+        Ok(())
+    }
+
+    /// All of them in one transaction: the switch then takes the time of one.
+    fn make_ready(&self, berth: &Berth, number: usize) -> Result<(), Unready> {
+        let bridge = self.switch.bridge(&self.settings.bridge)?;
+        let mtu = self
+            .datastore
+            .mtu()
+            .map_err(|trouble| Unready::Controller(coeus_cni::Error::from(trouble).to_string()))?;
+        let mut made = Vec::new();
+        let moored = (0..number).try_for_each(|_| berth.moor(mtu).map(|one| made.push(one)));
+        let names: Vec<String> = made.iter().map(|one| one.name.clone()).collect();
+        let known = moored.and_then(|()| Ok(self.switch.make_ready(&bridge, &names, &self.ready.owner)?));
+        let good = known.as_ref().map_or_else(|_| Vec::new(), Clone::clone);
+        let (good, bad): (Vec<Ready>, Vec<Ready>) =
+            made.into_iter().partition(|one| good.contains(&one.name));
+        self.ready.state().ports.extend(good);
+        let bad: Vec<String> = bad.into_iter().map(|one| one.name).collect();
+        let gone = self.switch.detach_all(&bad);
+        bad.iter().for_each(|name| remove(name));
+        known?;
+        gone?;
+        match bad.first() {
+            Some(name) => {
+                let error = io::Error::other("Open vSwitch gives it no ofport");
+                Err(Unready::Device { name: name.clone(), error })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn remove(name: &str) {
+    if let Err(error) = Netlink::open().and_then(|mut kernel| link::remove(&mut kernel, name)) {
+        tracing::warn!("{name}: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_are_made_when_nobody_is_held_up_by_it() {
+        let moment = Duration::from_millis(100);
+        assert_eq!(due(8, 8, 0, QUIET), None, "all are there");
+        assert_eq!(due(8, 3, 1, QUIET), None, "somebody is being served");
+        assert_eq!(due(8, 0, 1, QUIET), None);
+        assert_eq!(due(8, 3, 0, moment), Some(QUIET - moment), "somebody has just been, and more may come");
+        assert_eq!(due(8, 3, 0, QUIET), Some(Duration::ZERO));
+        assert_eq!(due(8, 0, 0, Duration::ZERO), Some(Duration::ZERO), "the next would find none");
+        assert_eq!(due(0, 0, 0, QUIET), None);
+    }
+
+    #[test]
+    fn an_inner_end_waits_where_nobody_else_is_and_is_sent() {
+        let (Ok(here), Ok(there), Ok(berth)) = (Namespace::fresh(), Namespace::fresh(), Berth::new()) else {
+            return;
+        };
+        let ready = here.run(|| berth.moor(1400)).unwrap().unwrap();
+        let is_in = |namespace: &Namespace, name: &str| {
+            namespace.run(|| link::device(&mut Netlink::open().unwrap(), name).unwrap().is_some()).unwrap()
+        };
+        assert!(is_in(&here, &ready.name) && berth.has(&ready.inner));
+        assert!(!is_in(&here, &ready.inner));
+        berth.send(&ready, there.file().unwrap(), "eth0").unwrap().join().unwrap().unwrap();
+        assert!(is_in(&there, "eth0") && !berth.has(&ready.inner));
+        drop(there);
+        let other = here.run(|| berth.moor(1400)).unwrap().unwrap();
+        drop(berth);
+        // The kernel ends a namespace on its own time.
+        let end = Instant::now() + Duration::from_secs(20);
+        while is_in(&here, &other.name) {
+            assert!(Instant::now() < end, "the pair outlives where it waited");
+            std::thread::yield_now();
+        }
+    }
+}
