@@ -1,5 +1,6 @@
 """Robot keywords for ports of nodes that lead to pods, and for how fast pods are."""
 
+import re
 import time
 
 from robot.api import logger
@@ -25,10 +26,17 @@ class HostPorts(Beside):
         return {"runtimeConfig": runtime}
 
     @keyword
-    def hand_over_port(self, node, protocol, port):
-        """What a node's administrator does for a host port: what is for it goes to the switch, whoever asks."""
+    def rules_should_be(self, node, *ports):
+        """The rules by which a node's kernel hands host ports over, as `tcp 8088`: those of its agent (`proto 77`)."""
         node = self.coeus.node(node)
-        node.inside("ip", "rule", "add", "pref", "50", "to", node.local_ip, "ipproto", protocol.lower(), "dport", port, "lookup", "77")
+        rules = [line for line in node.inside("ip", "-details", "rule").splitlines() if "proto 77" in line]
+        found = {(re.search(r"ipproto (\S+)", rule)[1] + " " + re.search(r"dport (\d+)", rule)[1], node.local_ip in rule) for rule in rules}
+        if found != {(port, True) for port in ports}:
+            raise AssertionError(f"{sorted(ports)} should be handed over, and the rules are {rules}")
+
+    @keyword
+    def drop_rule(self, node, protocol, port):
+        self.coeus.node(node).inside("ip", "rule", "del", "pref", "50", "ipproto", protocol, "dport", port)
 
     @keyword
     def seconds_to_carry(self, source, target, size):

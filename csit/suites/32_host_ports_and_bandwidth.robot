@@ -102,6 +102,18 @@ An Address That Its Node Has Not Is Told
     Should Contain    ${answer}[msg]    10.9.9.9: that is no address of its node
     [Teardown]    Network Is    1
 
+Rules Of The Kernel Come And Go With Pods And Stay Over An End Of The Agent
+    Rules Should Be    1    tcp 7000    tcp 8088    tcp 31080    udp 5300
+    Rules Should Be    2
+    Install As On A Node    1
+    Doctor Should Find All Good    1
+    Kill Agent    1
+    Rules Should Be    1    tcp 7000    tcp 8088    tcp 31080    udp 5300
+    Drop Rule    1    tcp    8088
+    Start Agent    1
+    Wait Until Keyword Succeeds    15 s    0.3 s    Rules Should Be    1    tcp 7000    tcp 8088    tcp 31080    udp 5300
+    Node Should Be Answered    1    ${NODE 1}    8088    ${WEB POD}
+
 What Is Gone From The Entry Is Found
     ${ports}=    Mapped    tcp:8088:8080
     ${uid}=    Uid Of    default:web
@@ -112,6 +124,7 @@ What Is Gone From The Entry Is Found
 
 A Port Goes With Its Pod And Comes With The Next
     Delete By Cni    default:web
+    Rules Should Be    1
     Host Should Come To Get No Answer    beyond    ${NODE 1}    31080
     ${ports}=    Mapped    tcp:8088:8080    udp:5300:5353
     Add By Cni    1    web    config=${ports}
@@ -209,9 +222,6 @@ Start Two Nodes With Agents And A Host
     FOR    ${node}    IN    1    2
         Route Pods Of Node    ${node}    10.11.${node}.0/24
         Hand Over Node Ports    ${node}
-        Hand Over Port    ${node}    tcp    8088
-        Hand Over Port    ${node}    udp    5300
-        Hand Over Port    ${node}    tcp    7000
         ${address}=    Node Address    ${node}
         Set Suite Variable    ${NODE ${node}}    ${address}
     END

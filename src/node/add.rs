@@ -17,6 +17,7 @@ use super::ready::{Ready, Sent};
 use super::record::{Record, Wrote, host_name, number};
 use super::switch::{Bridge, Port, SwitchError};
 use super::target::Target;
+use super::{asks, rules};
 
 /// For the pod's entry, and again for the switch, unless the configuration says (key `timeout`).
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -113,7 +114,10 @@ impl Agent {
             target.entry.host.unwrap_or(node),
         )?;
         let layout = self.lay_out((request, call), &target, &plan, node, &mut undo)?;
+        let own = target.entry.host.into_iter().chain([node]).collect();
+        undo.record.led = rules::led(&asks::host_ports(request, &target), &own);
         self.ask(request, &target, &mut undo)?;
+        undo.save()?;
         let inside = self.inside(request, &target, &plan, &layout, &way)?;
         let tag = self.sub_port(&target, &inside.mac, &mut undo)?;
         let addressed = Instant::now();
@@ -128,6 +132,9 @@ impl Agent {
         undo.arrived()?;
         configure(&namespace, &inside)?;
         undo.is_done = true;
+        if !undo.record.led.is_empty() {
+            self.keep_rules();
+        }
         let told = namespace.run(|| announce(&inside.name, &inside.addresses)).and_then(|told| told);
         if let Err(error) = told {
             tracing::warn!("the neighbours of {} are not told where it is: {error}", target.name);
@@ -298,6 +305,7 @@ fn record(request: &Request, target: &Target, way: &Way) -> Record {
         wrote: Wrote::Nothing,
         addresses: Vec::new(),
         asked: Vec::new(),
+        led: Vec::new(),
         is_chosen: false,
         delegate: None,
         is_ended: false,

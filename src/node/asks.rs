@@ -1,6 +1,8 @@
 //! Ports of the node and limits that a runtime asks for: written to the pod's entry, where nobody has said them already.
 
-use coeus_cni::{Bandwidth, Code, Error, PortMapping, Request};
+use std::net::IpAddr;
+
+use coeus_cni::{Bandwidth, Code, Error, PortMapping, Protocol, Request};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
@@ -11,6 +13,36 @@ use super::target::Target;
 
 const HOST_PORT: &str = "coeus-pod:host-port";
 const BANDWIDTH: &str = "coeus-pod:bandwidth";
+
+/// A port of the node that leads to a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPort {
+    pub protocol: Protocol,
+    pub port: u16,
+    /// `None`: at each of the node's addresses.
+    pub address: Option<IpAddr>,
+}
+
+/// The host ports of an interface: those that its entry has, and those that the runtime asks for.
+pub(super) fn host_ports(request: &Request, target: &Target) -> Vec<HostPort> {
+    let said = interface(&target.entry, &target.interface).into_iter();
+    let said = said.flat_map(|one| list(&one.asks, HOST_PORT)).filter_map(said_port);
+    let asked = request.config.port_mappings.iter().map(|mapping| HostPort {
+        protocol: mapping.protocol,
+        port: mapping.host_port,
+        address: mapping.host_ip,
+    });
+    said.chain(asked).collect()
+}
+
+fn said_port(entry: &Value) -> Option<HostPort> {
+    let protocol = text(entry, "protocol")?;
+    let protocol =
+        [Protocol::Tcp, Protocol::Udp, Protocol::Sctp].into_iter().find(|one| one.name() == protocol)?;
+    let at = text(entry, "address")?;
+    let address = if at == "any" { None } else { Some(at.parse().ok()?) };
+    Some(HostPort { protocol, port: entry.get("port")?.as_u64()?.try_into().ok()?, address })
+}
 
 /// The key of a host port.
 fn key(mapping: &PortMapping) -> [String; 3] {
@@ -143,6 +175,16 @@ mod tests {
             ]
         );
         assert!(missing(&wanted, &request()).1.is_empty());
+    }
+
+    #[test]
+    fn host_ports_of_entries_are_read() {
+        let of = |entry: Value| said_port(&entry).map(|port| (port.protocol, port.port, port.address));
+        let said = |address: &str| json!({"protocol": "UDP", "port": 53, "address": address});
+        assert_eq!(of(said("any")), Some((Protocol::Udp, 53, None)));
+        assert_eq!(of(said("0.0.0.0")), Some((Protocol::Udp, 53, Some([0, 0, 0, 0].into()))));
+        assert_eq!(of(said("somewhere")), None);
+        assert_eq!(of(json!({"protocol": "ICMP", "port": 53, "address": "any"})), None);
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod program;
 mod ready;
 mod record;
 mod remove;
+mod rules;
 mod server;
 mod switch;
 mod target;
@@ -81,6 +82,8 @@ struct Agent {
     records: Records,
     busy: Busy,
     ready: Pool,
+    /// Held while the rules of host ports are made what they are to be.
+    ruling: Mutex<()>,
     /// Addresses chosen here.
     chosen: Mutex<BTreeSet<IpAddr>>,
     /// The VLAN that was given out last.
@@ -104,6 +107,7 @@ pub fn run(settings: Settings, controller: Box<dyn Controller>, ready: impl FnOn
         switch: Switch { socket: settings.ovsdb.clone() },
         chosen: Mutex::new(chosen.collect()),
         busy: Busy::default(),
+        ruling: Mutex::default(),
         ready: Pool::new(settings.ready_number(), settings.owner()),
         records,
         settings,

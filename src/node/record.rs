@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::ipam::Delegate;
+use super::rules::Led;
 
 /// What ADD has written to the datastore, and DEL takes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +53,9 @@ pub struct Record {
     /// What was asked for beside: paths below the interface.
     #[serde(default)]
     pub asked: Vec<String>,
+    /// The node's ports that lead here.
+    #[serde(default)]
+    pub led: Vec<Led>,
     /// The addresses were chosen here, from the node's range.
     pub is_chosen: bool,
     pub delegate: Option<Delegate>,
@@ -205,6 +209,7 @@ mod tests {
             wrote: Wrote::Entry,
             addresses: vec!["10.0.0.5".parse().unwrap()],
             asked: Vec::new(),
+            led: Vec::new(),
             is_chosen: true,
             delegate: None,
             is_ended: false,

@@ -45,6 +45,9 @@ impl Agent {
             self.records.put(&Record { is_ended: true, ..record.clone() })
         };
         wrong.extend(kept.err().map(|error| format!("the record of the attachment: {error}")));
+        if !record.led.is_empty() {
+            self.keep_rules();
+        }
         if wrong.is_empty() { Ok(()) } else { Err(Error::new(Code::Again, wrong.join("; "))) }
     }
 
@@ -139,6 +142,7 @@ impl Agent {
         for wrong in self.remove_ports(is_left) {
             tracing::warn!("{wrong}");
         }
+        self.keep_rules();
     }
 
     pub(super) fn end(&self, record: &Record) -> Result<(), String> {

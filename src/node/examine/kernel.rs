@@ -9,6 +9,7 @@ use crate::node::announce::announce;
 use crate::node::link::{self, Inside};
 use crate::node::namespace::Namespace;
 use crate::node::netlink::Netlink;
+use crate::node::rules::{self, Standing};
 
 pub(super) fn account() -> Found {
     if rustix::process::geteuid().is_root() {
@@ -31,6 +32,29 @@ pub(super) fn abilities() -> Found {
             "this needs root with CAP_SYS_ADMIN, CAP_NET_ADMIN and CAP_NET_RAW, and the kernel's module veth (modprobe veth)",
         ),
     }
+}
+
+/// Whether host ports lead to the switch from the node and beyond.
+pub(super) fn host_ports() -> Found {
+    match Netlink::open().and_then(|mut kernel| rules::standing(&mut kernel)) {
+        Ok(standing) => judge(standing),
+        Err(error) => Found::fault(format!("the rules of the kernel: {error}"), "run this as root"),
+    }
+}
+
+fn judge(Standing { rules, is_local_first, has_way }: Standing) -> Found {
+    let wrong = match (is_local_first, has_way) {
+        _ if rules == 0 => return Found::Good("no pod here has one".into()),
+        (false, true) => return Found::Good(format!("{rules} rules lead to the switch")),
+        (_, false) => "table 77 is empty",
+        (true, true) => "the local table comes before them",
+    };
+    Found::doubt(
+        format!(
+            "{rules} rules of host ports do nothing, since {wrong}: pods reach these ports, the node and others do not"
+        ),
+        "set the node up as for node ports (docs/guide/services.md): addresses of coeus0, a route in table 77, the rule of the local table at 100",
+    )
 }
 
 fn told(what: &'static str) -> impl Fn(io::Error) -> io::Error {
@@ -58,6 +82,15 @@ fn trial(here: &Namespace) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_that_do_nothing_are_told() {
+        let of = |rules, is_local_first, has_way| {
+            matches!(judge(Standing { rules, is_local_first, has_way }), Found::Good(_))
+        };
+        assert!(of(0, true, false) && of(2, false, true));
+        assert!(!of(2, true, true) && !of(2, false, false));
+    }
 
     #[test]
     fn a_trial_leaves_nothing_here() {

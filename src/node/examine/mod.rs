@@ -78,6 +78,7 @@ pub fn node(
     look("folder of records", own_folder(&settings.state, "--state-dir"));
     if is_installed {
         look("agent", installed::agent(&settings.socket));
+        look("host ports", kernel::host_ports());
         look("ready ports", switch::ready(&switch, settings));
         let plugin = installed::plugin(&folders.plugins);
         look("plugin", plugin);
