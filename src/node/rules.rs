@@ -9,7 +9,6 @@ use std::net::IpAddr;
 
 use coeus_cni::Protocol;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
-
 use netlink_packet_route::route::{RouteMessage, RouteProtocol};
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage, RulePortRange};
 use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
