@@ -18,6 +18,7 @@ from packets import checks_packets, should_be_refused, should_move_on
 PORT = "coeus0"
 #: Where a node hands over what it gets for node ports.
 HANDED = "169.254.77.3"
+HANDED_V6 = "fd77:c0e5::3"
 WAIT = 2
 
 
@@ -164,6 +165,39 @@ class ServicesOutside(Beside):
             node.inside("ip", "rule", "add", "pref", "50", "to", node.local_ip, "ipproto", protocol, "dport", "30000-32767", "lookup", "77")
         node.inside("ip", "rule", "add", "pref", "100", "lookup", "local")
         node.inside("ip", "rule", "del", "pref", "0")
+
+    def node_v6(self, node):
+        return f"2001:db8:56::{int(node)}"
+
+    @keyword
+    def give_node_ipv6(self, node, pod_cidr):
+        """The node has an address of IPv6, and hands over what comes there for node ports. Answers the entry of such a node, which is still
+        known by the end of its tunnels."""
+        where, address = self.coeus.node(node), self.node_v6(node)
+        where.inside("sysctl", "-q", "-w", "net.ipv6.conf.all.forwarding=1")
+        where.inside("ip", "link", "set", "lo", "up")
+        where.inside("ip", "address", "add", f"{address}/128", "dev", "lo")
+        where.inside("ip", "-6", "route", "replace", "default", "via", HANDED_V6, "dev", PORT, "onlink", "table", "77")
+        for protocol in ("tcp", "udp"):
+            where.inside("ip", "-6", "rule", "add", "pref", "50", "to", address, "ipproto", protocol, "dport", "30000-32767", "lookup", "77")
+        where.inside("ip", "-6", "rule", "add", "pref", "100", "lookup", "local")
+        where.inside("ip", "-6", "rule", "del", "pref", "0")
+        body = self.coeus.node_body(node, pod_cidr)
+        body["k8s-node:k8s-nodes"][0].update({"internal-ip-address": address, "external-ip-address": where.local_ip})
+        return body
+
+    @keyword
+    def connect_beyond_by_ipv6(self, node, host):
+        """A host that `Connect Beyond` made knows its node by IPv6, too; answers the host's address."""
+        namespace = self.namespace(host)
+        prefix = f"2001:db8:{100 + int(node)}"
+        device = run("ip", "-n", namespace, "-o", "link", "show", "eth0").split("@if")[1].split(":")[0]
+        node = self.coeus.node(node)
+        device = next(line.split(": ")[1].split("@")[0] for line in node.inside("ip", "-o", "link").splitlines() if line.startswith(f"{device}: "))
+        for where, name, address in ((node.namespace, device, f"{prefix}::1/64"), (namespace, "eth0", f"{prefix}::2/64")):
+            run("ip", "-n", where, "address", "add", address, "dev", name, "nodad")
+        run("ip", "-n", namespace, "route", "add", "default", "via", f"{prefix}::1")
+        return f"{prefix}::2"
 
     @keyword
     def clients_learned(self, node, *parts):

@@ -1,7 +1,9 @@
 *** Settings ***
 Documentation       Services that are asked from outside by IPv6, and by datagrams of both versions: all endpoints, sources, local traffic
-...                 policy, and addresses that move between nodes: withdrawn, then announced, while a host asks for them all the time.
+...                 policy, and addresses that move between nodes: withdrawn, then announced, while a host asks for them all the time. And node
+...                 ports at the nodes' own addresses of IPv6.
 Resource            ../resources/coeus.resource
+Library             ../libraries/NorthSouth.py
 Library             ../libraries/Floating.py
 Library             ../libraries/Services.py
 Library             ../libraries/ServicesOutside.py
@@ -21,6 +23,7 @@ ${NETWORKS}         ${CONFIG}/odl-nat:external-networks/networks
 ${INFO}             ${CONFIG}/odl-nat:floating-ip-info
 ${ADDRESSES}        ${OPERATIONAL}/coeus-external:floating-addresses/floating-address
 ${LOST}             ${OPERATIONAL}/coeus-external:lost-switches
+${NODE V6}          2001:db8:56::
 ${WAIT}             wait=programmed&timeout=10s
 
 *** Test Cases ***
@@ -109,6 +112,50 @@ And Addresses Go Where These Are
     Put Web
     Nothing Is Answered Twice    announced=${{[$V4, $V6]}}    missed=25
     Wait Until Keyword Succeeds    10 s    500 ms    Host Should Be Answered    host    ${V6}    80    among=${NAMES}
+
+Node Ports Are Served At A Node's Own Address
+    [Documentation]    For hosts beyond either node, for pods of both, and for datagrams; who asks is seen as himself.
+    FOR    ${node}    ${host}    IN    1    beyond    2    farther
+        Route Pods Of Node    ${node}    10.11.${node}.0/24
+        Connect Beyond    ${node}    ${host}
+        ${address}=    Connect Beyond By Ipv6    ${node}    ${host}
+        ${body}=    Give Node Ipv6    ${node}    10.11.${node}.0/24
+        ${uid}=    Pod Uid    node${node}
+        PUT On Session    coeus    ${CONFIG}/k8s-node:k8s-nodes-info/k8s-nodes/${uid}?${WAIT}    json=${body}    expected_status=any
+        Host Should Be Answered Again    ${host}    ${NODE V6}${node}    30080
+        Host Should Be Answered    ${host}    ${NODE V6}${node}    30080    among=${NAMES}
+        Host Should Be Answered    ${host}    ${NODE V6}${node}    30053    UDP    among=${NAMES}    all_of_them=${False}
+        Host Should Be Answered    ${host}    ${NODE V6}${node}    30090    among=${{[$address]}}
+        Host Should Be Answered    ${host}    ${NODE V6}${node}    30091    UDP    among=${{[$address]}}
+        ${bytes}=    Bytes Back    ${host}    ${NODE V6}${node}    30080
+        Should Be Equal As Integers    ${bytes}    1048576
+    END
+    FOR    ${pod}    IN    blue:w1    blue:w2
+        FOR    ${node}    IN    1    2
+            Service Should Answer    ${pod}    ${NODE V6}${node}    30080    among=${NAMES}    times=16
+            Service Should Answer    ${pod}    ${NODE V6}${node}    30053    UDP    among=${NAMES}    all_of_them=${False}
+        END
+    END
+
+And By The Node's Own Endpoints, Where That Is Asked For
+    Put Web    coeus-service:external-traffic-policy=Local
+    FOR    ${node}    ${host}    IN    1    beyond    2    farther
+        ${own}=    Create List    blue:w${node}
+        Wait Until Keyword Succeeds    5 s    500 ms    Host Should Be Answered    ${host}    ${NODE V6}${node}    30080    among=${own}
+        Host Should Be Answered    ${host}    ${NODE V6}${node}    30053    UDP    among=${own}
+    END
+    Put Web
+    Wait Until Keyword Succeeds    5 s    500 ms    Host Should Be Answered    beyond    ${NODE V6}1    30080    among=${NAMES}
+
+And By Others, When An Endpoint Goes
+    ${name}=    Who Answers Host    beyond    ${NODE V6}1    30053    UDP
+    ${left}=    Set Variable If    "${name}" == "blue:w1"    ${SECOND}    ${FIRST}
+    ${away}=    Create List    Put Endpoints    ${left}
+    Host Should Move On    beyond    ${NODE V6}1    30053    ${away}
+    Put Endpoints    ${{[]}}
+    Wait Until Keyword Succeeds    10 s    500 ms    Host Should Be Refused    beyond    ${NODE V6}1    30080
+    Put Endpoints    ${BOTH}
+    Host Should Be Answered Again    beyond    ${NODE V6}1    30080
 
 Nobody Outside Is Left Without An Answer
     [Documentation]    Who asks when there is no endpoint is refused.
