@@ -89,6 +89,25 @@ class Floating(Beside):
         return {"odl-nat:router-ports": [{"router-id": router, "external-network-id": NETWORK, "ports": ports}]}
 
     @keyword
+    def with_external_id(self, body, identity):
+        """The same body; its first mapping has this id."""
+        port = body["odl-nat:router-ports"][0]["ports"][0]
+        port["internal-to-external-port-map"][0]["external-id"] = identity
+        return body
+
+    @keyword
+    def floating_port_body(self, identity, mac):
+        return {"odl-nat:floating-ip-id-to-port-mapping": [{"floating-ip-id": identity, "floating-ip-port-mac-address": mac}]}
+
+    @keyword
+    def external_subnet_body(self, identity, subnet, gateway, first, last):
+        """A further subnet of the network."""
+        return {"odl-nat:subnets": [{
+            "id": identity, "external-network-id": NETWORK, "coeus-external:subnet": subnet, "coeus-external:gateway": gateway,
+            "coeus-external:granted": [{"first": first, "last": last}],
+        }]}
+
+    @keyword
     def router_body(self, name, *addresses, enable=True):
         """A router of ext-routers: the VPN of that name, whose pods share these addresses."""
         subnet = "5b1e0000-0000-4000-8000-000000000001"

@@ -14,6 +14,11 @@ ${ROUTERS}          ${INFO}/router-ports
 ${SERVICES}         ${CONFIG}/service:service-information/services
 ${ADDRESSES}        ${OPERATIONAL}/coeus-external:floating-addresses
 ${SOURCE NAT}       ${CONFIG}/coeus-north-south:source-nat
+${PORT INFO}        ${CONFIG}/odl-nat:floating-ip-port-info/floating-ip-id-to-port-mapping
+${SUBNETS}          ${CONFIG}/odl-nat:external-subnets/subnets
+${ID}               f1070000-0000-4000-8000-000000000007
+${OTHER ID}         f1070000-0000-4000-8000-000000000008
+${SUBNET}           5b1e0000-0000-4000-8000-000000000018
 ${SERVICE}          eeaffffb-0000-4000-8000-8af8bfaacdd9
 
 *** Test Cases ***
@@ -48,6 +53,61 @@ Behind The Gateway As Well
     ${seen}=    Source Seen By    gateway    blue:p1    198.51.100.2
     Should Be Equal    ${seen}    203.0.113.7
     Resource Should Say    ${OPERATIONAL}/coeus-external:neighbours    203.0.113.1    203.0.113.9
+
+It Has The MAC Address That Is Said Of Its Id
+    [Documentation]    As netvirt takes it from floating-ip-port-info; who knew another one is told.
+    ${body}=    Floating Body    r1    203.0.113.7    blue:p1    10.11.1.10
+    ${body}=    With External Id    ${body}    ${ID}
+    PUT On Session    coeus    ${ROUTERS}/r1    json=${body}    expected_status=200
+    ${before}=    Neighbour Of    host    203.0.113.7
+    Should Be Equal    ${before}    02:c0:cb:00:71:07
+    ${body}=    Floating Port Body    ${ID}    fa:16:3e:00:00:07
+    PUT On Session    coeus    ${PORT INFO}/${ID}    json=${body}    expected_status=201
+    Resource Should Come To Say    ${ADDRESSES}/floating-address/203.0.113.7    desired    fa:16:3e:00:00:07
+    # By an announcement: it asks for nobody whom it knows.
+    Wait Until Keyword Succeeds    10 s    200 ms    Neighbour Should Be    host    203.0.113.7    fa:16:3e:00:00:07
+    ${bytes}=    Bytes To Pod    host    blue:p1    203.0.113.7
+    Should Be Equal As Integers    ${bytes}    1048576
+    ${seen}=    Source Seen By    gateway    blue:p1    198.51.100.2
+    Should Be Equal    ${seen}    203.0.113.7
+    ${answers}=    Who Answers    host    203.0.113.7
+    Should Be Equal As Integers    ${answers}    1
+    ${body}=    Floating Port Body    ${OTHER ID}    fa:16:3e:00:00:07
+    ${answer}=    PUT On Session    coeus    ${PORT INFO}/${OTHER ID}    json=${body}    expected_status=409
+    Should Contain    ${answer.text}    ${ID}
+    ${body}=    Floating Port Body    ${OTHER ID}    no address
+    ${answer}=    PUT On Session    coeus    ${PORT INFO}/${OTHER ID}    json=${body}    expected_status=400
+    Should Contain    ${answer.text}    no address
+    Resource Should Not Exist    ${PORT INFO}/${OTHER ID}
+
+And Another One When That Is Taken Away
+    DELETE On Session    coeus    ${PORT INFO}/${ID}    expected_status=200
+    Wait Until Keyword Succeeds    10 s    200 ms    Neighbour Should Be    host    203.0.113.7    02:c0:cb:00:71:07
+    Host Should Reach    host    203.0.113.7
+
+A Further Subnet Of The Network Has Its Own Gateway
+    [Documentation]    external-subnets: on the network's wire, with addresses and a router of its own.
+    Add Host Outside    other gateway    1    300    198.18.0.1/24
+    Make Host A Router    other gateway    198.51.100.9/32
+    ${asked}=    Floating Body    r9    198.18.0.50    blue:p2    10.11.2.10
+    PUT On Session    coeus    ${ROUTERS}/r9    json=${asked}    expected_status=400
+    ${body}=    External Subnet Body    ${SUBNET}    198.18.0.0/24    198.18.0.1    198.18.0.50    198.18.0.60
+    PUT On Session    coeus    ${SUBNETS}/${SUBNET}    json=${body}    expected_status=201
+    PUT On Session    coeus    ${ROUTERS}/r9    json=${asked}    expected_status=201
+    Resource Should Come To Say    ${ADDRESSES}/floating-address/198.18.0.50    desired    "subnet-id":"${SUBNET}"
+    Host Should Reach    other gateway    198.18.0.50
+    Ping Should Pass    blue:p2    198.51.100.9
+    ${seen}=    Source Seen By    other gateway    blue:p2    198.51.100.9
+    Should Be Equal    ${seen}    198.18.0.50
+    ${bytes}=    Bytes To Pod    other gateway    blue:p2    198.18.0.50
+    Should Be Equal As Integers    ${bytes}    1048576
+    # The network's own addresses still leave by its own gateway.
+    ${seen}=    Source Seen By    gateway    blue:p1    198.51.100.2
+    Should Be Equal    ${seen}    203.0.113.7
+    DELETE On Session    coeus    ${SUBNETS}/${SUBNET}    expected_status=200
+    Resource Should Come To Say    ${ADDRESSES}/floating-address/198.18.0.50    pending    does not grant it
+    Wait Until Keyword Succeeds    30 s    300 ms    Host Should Not Reach    other gateway    198.18.0.50
+    DELETE On Session    coeus    ${ROUTERS}/r9    expected_status=200
 
 Pods Of Another Namespace And Node Have Theirs
     Put Floating    r2    203.0.113.8    red:r2    10.11.2.20
@@ -240,6 +300,11 @@ A Restart Sends Nothing
     Tables Should Be As From Scratch
 
 *** Keywords ***
+Neighbour Should Be
+    [Arguments]    ${host}    ${address}    ${mac}
+    ${now}=    Neighbour Of    ${host}    ${address}
+    Should Be Equal    ${now}    ${mac}
+
 Start Two Nodes And Hosts
     Start Lab And Session    2
     Announce Node    1    10.11.1.0/24

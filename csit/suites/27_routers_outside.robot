@@ -11,6 +11,7 @@ Suite Teardown      Stop Lab
 ${NETWORKS}         ${CONFIG}/odl-nat:external-networks/networks
 ${ROUTERS}          ${CONFIG}/odl-nat:ext-routers/routers
 ${FLOATING}         ${CONFIG}/odl-nat:floating-ip-info/router-ports
+${NAPT SWITCHES}    ${OPERATIONAL}/odl-nat:napt-switches
 ${SUBNETS}          ${CONFIG}/odl-nat:external-subnets
 ${ADDRESSES}        ${OPERATIONAL}/coeus-external:floating-addresses/floating-address
 ${SOURCE NAT}       ${CONFIG}/coeus-north-south:source-nat
@@ -129,6 +130,8 @@ Another Node Takes Over From One That Is Lost
     Wait Until Keyword Succeeds    30 s    500 ms    Pod Should Be Seen As    ${pod}    ${FIRST}    ${host}    ${to}
     ${now}=    Switch Of    ${FIRST}
     Should Not Be Equal    ${at}    ${now}
+    # As netvirt tells it, in decimal.
+    Resource Should Say    ${NAPT SWITCHES}    "router-name":"blue"    "primary-switch-id":"${{int($now.replace(":", ""), 16)}}"
     Start Daemon Of    ${node}    vswitchd
     Wait Until Keyword Succeeds    30 s    500 ms    Switch Should Be    ${FIRST}    ${at}
     Wait For Switches

@@ -187,6 +187,8 @@ impl Model {
             Row::ServicePool(row) => self.put_service_pool(row, work),
             Row::SourceNat(row) => self.put_source_nat(row, work),
             Row::ExternalNetwork(id, row) => self.put_external_network(&id, row, allocator, work),
+            Row::ExternalSubnet(id, row) => self.put_external_subnet(&id, row, allocator, work),
+            Row::PortMac(id, row) => self.put_port_mac(&id, row.as_ref(), work),
             Row::FloatingRouter(id, row) => self.put_router(&id, row, work),
             Row::ExtRouter(name, row) => self.put_ext_router(&name, row, work),
             Row::Neighbour(network, address, mac) => self.put_neighbour((network, address), mac, work),

@@ -49,8 +49,8 @@ pub use bandwidth::{Limit, Limits};
 pub use claims::{Claim, Claimant, HostPlace, Strength};
 pub use conflict::{Claimer, Conflict};
 pub use external::{
-    ExtRouter, ExternalNetwork, FaultPlace, Floating, FloatingFault, FloatingReason, FloatingRouter, Mapping,
-    Napt, Outlet, external_vpn_key, floating_mac,
+    ExtRouter, ExternalNetwork, ExternalSubnet, FaultPlace, Floating, FloatingFault, FloatingReason,
+    FloatingRouter, Mapping, Napt, Outlet, PortMac, external_vpn_key, floating_mac,
 };
 pub use host_ports::{Door, ServedHostPort};
 pub use ids::{Allocator, FIRST_VPN_ID, IdKey, POOL_VNIS, Pool, TUNNEL_LPORT_KEY, l3_vni_key};

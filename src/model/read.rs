@@ -48,6 +48,8 @@ enum RowKey {
     VpnInstance(Text),
     SourceNat,
     ExternalNetwork(Text),
+    ExternalSubnet(Text),
+    PortMac(Text),
     FloatingRouter(Text),
     ExtRouter(Text),
     Neighbour(Text, IpAddr),
@@ -118,9 +120,13 @@ impl Reader {
         }
     }
 
-    /// An external network as it is written.
+    /// An external network as it is written, or a further subnet of one.
     pub fn external_network(&self, snapshot: &Snapshot, id: &Text) -> Option<ExternalNetwork> {
-        self.names.external.network(snapshot, id)
+        let names = &self.names.external;
+        names.network(snapshot, id).or_else(|| {
+            let subnet = names.subnet(snapshot, id)?;
+            Some(subnet.on(&names.network(snapshot, subnet.network.as_ref()?)?))
+        })
     }
 
     /// Everybody who is known to be on external networks.
@@ -162,6 +168,8 @@ impl Reader {
         let names = &self.names.external;
         let (top, list, key) = match at {
             FaultPlace::Network(id) => (names.external_networks, names.networks, id),
+            FaultPlace::Subnet(id) => (names.external_subnets, names.subnets, id),
+            FaultPlace::PortMac(id) => (names.floating_ip_port_info, names.port_mapping, id),
             FaultPlace::Router(id) => (names.floating_ip_info, names.router_ports, id),
             FaultPlace::ExtRouter(name) => (names.ext_routers, names.routers, name),
             FaultPlace::Service(uid) => return self.service_path(&ServiceSubject::Service(uid.clone())),
@@ -290,6 +298,10 @@ fn rows_of(names: &Names, change: &Change) -> Vec<RowKey> {
         Some((if of_v6 { names.lease.ipv6_lease } else { names.lease.lease }, RowKey::Lease))
     } else if config && top.node == external.external_networks {
         Some((external.networks, RowKey::ExternalNetwork))
+    } else if config && top.node == external.external_subnets {
+        Some((external.subnets, RowKey::ExternalSubnet))
+    } else if config && top.node == external.floating_ip_port_info {
+        Some((external.port_mapping, RowKey::PortMac))
     } else if config && top.node == external.floating_ip_info {
         Some((external.router_ports, RowKey::FloatingRouter))
     } else if config && top.node == external.ext_routers {
@@ -367,6 +379,8 @@ fn all_rows(names: &Names, snapshot: &Snapshot) -> Vec<RowKey> {
     list(operational, names.lease.leases, names.lease.ipv6_lease, RowKey::Lease);
     let external = &names.external;
     list(config, external.external_networks, external.networks, RowKey::ExternalNetwork);
+    list(config, external.external_subnets, external.subnets, RowKey::ExternalSubnet);
+    list(config, external.floating_ip_port_info, external.port_mapping, RowKey::PortMac);
     list(config, external.floating_ip_info, external.router_ports, RowKey::FloatingRouter);
     list(config, external.ext_routers, external.routers, RowKey::ExtRouter);
     list(operational, external.lost_switches, external.lost_switch, RowKey::Lost);
@@ -464,6 +478,8 @@ fn read(names: &Names, snapshot: &Snapshot, key: &RowKey) -> Row {
         }
         RowKey::SourceNat => Row::SourceNat(names.source_nat.read(snapshot)),
         RowKey::ExternalNetwork(id) => Row::ExternalNetwork(id.clone(), names.external.network(snapshot, id)),
+        RowKey::ExternalSubnet(id) => Row::ExternalSubnet(id.clone(), names.external.subnet(snapshot, id)),
+        RowKey::PortMac(id) => Row::PortMac(id.clone(), names.external.port_mac(snapshot, id)),
         RowKey::ExtRouter(name) => Row::ExtRouter(name.clone(), names.external.ext_router(snapshot, name)),
         RowKey::FloatingRouter(id) => Row::FloatingRouter(id.clone(), names.external.router(snapshot, id)),
         RowKey::Neighbour(network, address) => {

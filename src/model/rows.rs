@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ipnetwork::IpNetwork;
 
 use super::asks::Asks;
-use super::external::{ExtRouter, ExternalNetwork, FloatingRouter};
+use super::external::{ExtRouter, ExternalNetwork, ExternalSubnet, FloatingRouter, PortMac};
 use super::policies::{AclRow, Namespace, PolicyRow};
 use super::pools::Network;
 use super::services::{Service, ServiceEndpoints, ServicePool};
@@ -251,6 +251,10 @@ pub enum Row {
     SourceNat(Option<SourceNat>),
     /// By id.
     ExternalNetwork(Text, Option<ExternalNetwork>),
+    /// By id, those of `external-subnets`.
+    ExternalSubnet(Text, Option<ExternalSubnet>),
+    /// By `floating-ip-id`.
+    PortMac(Text, Option<PortMac>),
     /// By `router-id`.
     FloatingRouter(Text, Option<FloatingRouter>),
     /// By `router-name`.

@@ -14,7 +14,6 @@ use super::held::Held;
 use super::lost::Lost;
 use super::world::{At, World};
 use crate::datastore::{Edit, Handle, Store, Transaction};
-use crate::model::floating_mac;
 use crate::net::{Dpid, MacAddr};
 use crate::pipeline::{EGRESS_DISPATCHER, actions, routed_in};
 use crate::programmer::Programmers;
@@ -230,7 +229,7 @@ impl Neighbours {
         for question in questions {
             let (network, target) = &question.place;
             let Some((source, at)) = self.world.asker(network, *target, question.by) else { continue };
-            if let Some(frame) = frame::question(floating_mac(source), source, *target) {
+            if let Some(frame) = frame::question(at.mac, source, *target) {
                 self.send(frame, at).await;
             }
         }
@@ -247,7 +246,7 @@ impl Neighbours {
                 continue;
             }
             let address = due.address;
-            self.send(frame::announcement(floating_mac(address), address), at).await;
+            self.send(frame::announcement(at.mac, address), at).await;
             due.left -= 1;
             due.next = now + BETWEEN;
             if due.left > 0 {

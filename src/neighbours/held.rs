@@ -62,12 +62,19 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::{LportTag, VpnId};
+    use crate::net::{LportTag, MacAddr, VpnId};
 
     #[test]
     fn an_address_is_held_until_its_switch_has_confirmed_that_it_went() {
         let (address, one, two) = (IpAddr::from([203, 0, 113, 7]), Dpid(1), Dpid(2));
-        let at = |dpid| At { network: "n".into(), dpid, vpn: VpnId(1), lport: LportTag(1), vlan: None };
+        let at = |dpid| At {
+            network: "n".into(),
+            dpid,
+            vpn: VpnId(1),
+            lport: LportTag(1),
+            vlan: None,
+            mac: MacAddr([2; 6]),
+        };
         let (at_one, at_two) = (BTreeMap::from([(address, at(one))]), BTreeMap::from([(address, at(two))]));
         let nowhere = BTreeMap::new();
         let mut held = Held::default();

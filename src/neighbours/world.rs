@@ -5,12 +5,13 @@ use std::net::IpAddr;
 
 use crate::datastore::Snapshot;
 use crate::model::{ExternalNetwork, Reader};
-use crate::net::{Dpid, LportTag, VpnId};
+use crate::net::{Dpid, LportTag, MacAddr, VpnId};
 use crate::schema::{Fields, Schema, SchemaId, Text, Value};
 
 /// A floating address that is somewhere.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct At {
+    /// Or the further subnet of one.
     pub network: Text,
     pub dpid: Dpid,
     /// The VPN that stands for the network.
@@ -18,6 +19,8 @@ pub struct At {
     /// The port to the network.
     pub lport: LportTag,
     pub vlan: Option<u16>,
+    /// What its switch answers with.
+    pub mac: MacAddr,
 }
 
 /// What was seen last.
@@ -25,6 +28,8 @@ pub struct World {
     addresses: SchemaId,
     address: SchemaId,
     network: SchemaId,
+    subnet: SchemaId,
+    mac: SchemaId,
     switch: SchemaId,
     vpn: SchemaId,
     lport: SchemaId,
@@ -47,6 +52,8 @@ impl World {
             addresses: schema.resolve("/coeus-external:floating-addresses"),
             address: schema.resolve("/coeus-external:floating-addresses/floating-address"),
             network: leaf("network-id"),
+            subnet: leaf("subnet-id"),
+            mac: leaf("mac-address"),
             switch: leaf("switch"),
             vpn: leaf("vpn-id"),
             lport: leaf("lport-tag"),
@@ -62,7 +69,7 @@ impl World {
         &self.reader
     }
 
-    /// Takes in how things are now. Answers the addresses that came, or are elsewhere now.
+    /// Takes in how things are now. Answers the addresses that came, or are elsewhere now, or have another MAC address.
     pub fn follow(&mut self, snapshot: &Snapshot) -> Vec<IpAddr> {
         let now = snapshot.operational.derived.container(self.addresses);
         let same = match (&self.seen, now) {
@@ -79,7 +86,7 @@ impl World {
                 .filter_map(|(key, entry)| Some((address(key)?, self.at(entry)?)))
                 .collect();
             let is_there = |address: &IpAddr, at: &At| {
-                self.placed.get(address).is_some_and(|known| known.dpid == at.dpid)
+                self.placed.get(address).is_some_and(|known| (known.dpid, known.mac) == (at.dpid, at.mac))
             };
             moved.extend(
                 placed.iter().filter(|(address, at)| !is_there(address, at)).map(|(address, _)| *address),
@@ -113,7 +120,8 @@ impl World {
         let number =
             |leaf| entry.leaf(leaf).and_then(Value::as_uint).and_then(|number| u32::try_from(number).ok());
         Some(At {
-            network: entry.shared_text(self.network)?.clone(),
+            network: entry.shared_text(self.subnet).or_else(|| entry.shared_text(self.network))?.clone(),
+            mac: entry.text(self.mac)?.parse().ok()?,
             dpid: entry.text(self.switch)?.parse().ok()?,
             vpn: VpnId(number(self.vpn)?),
             lport: LportTag(number(self.lport)?),

@@ -9,8 +9,9 @@ use super::workshop::Workshop;
 use crate::datastore::Store;
 use crate::model::{
     AllocationPool, Allocator, Asks, Bandwidth, Beyond, Bridge, EndpointPort, ExtRouter, ExternalNetwork,
-    FloatingRouter, HostPort, InterfaceId, K8sNode, Lease, Mapping, Network, NetworkType, Pod, PodInterface,
-    Pool, Port, PortId, Rate, Reason, Row, Service, ServiceEndpoints, ServicePort, SourceNat, Target,
+    ExternalSubnet, FloatingRouter, HostPort, InterfaceId, K8sNode, Lease, Mapping, Network, NetworkType,
+    Pod, PodInterface, Pool, Port, PortId, PortMac, Rate, Reason, Row, Service, ServiceEndpoints,
+    ServicePort, SourceNat, Target,
 };
 use crate::net::{Dpid, MacAddr, OfPort, Transport, UnderlayMtu};
 use crate::pipeline::{Delta, Held, SwitchTables};
@@ -167,6 +168,8 @@ fn describe(row: &Row) -> (String, bool) {
         Row::ServicePool(row) => ("service pool".to_owned(), row.is_none()),
         Row::SourceNat(row) => ("source nat".to_owned(), row.is_none()),
         Row::ExternalNetwork(key, row) => (format!("external network {key}"), row.is_none()),
+        Row::ExternalSubnet(key, row) => (format!("external subnet {key}"), row.is_none()),
+        Row::PortMac(key, row) => (format!("floating ip {key}"), row.is_none()),
         Row::FloatingRouter(key, row) => (format!("router {key}"), row.is_none()),
         Row::ExtRouter(key, row) => (format!("ext-router {key}"), row.is_none()),
         Row::Neighbour(network, address, mac) => (format!("neighbour {network} {address}"), mac.is_none()),
@@ -375,8 +378,40 @@ pub fn external(id: &str, vlan: Option<u16>) -> Row {
         subnet_v6: Some("2001:db8:113::/64".parse().unwrap()),
         gateway_v6: Some(address_v6(1)),
         granted: vec![address(5).into()..=address(20).into(), address_v6(5).into()..=address_v6(0x20).into()],
+        of: None,
     };
     Row::ExternalNetwork(id.into(), Some(network))
+}
+
+/// A further subnet of an external network: 203.0.113.0/25 with gateway .2, .30 and .31 granted, or the same of IPv6.
+pub fn external_subnet(id: &str, network: &str, is_v6: bool) -> Row {
+    let texts = if is_v6 {
+        ["2001:db8:113:1::/64", "fe80::2", "2001:db8:113:1::30", "2001:db8:113:1::31"]
+    } else {
+        ["203.0.113.0/25", "203.0.113.2", "203.0.113.30", "203.0.113.31"]
+    };
+    let [first, last]: [IpAddr; 2] = [2, 3].map(|at| texts[at].parse().unwrap());
+    let row = ExternalSubnet {
+        network: Some(network.into()),
+        subnet: Some(texts[0].parse().unwrap()),
+        gateway: Some(texts[1].parse().unwrap()),
+        granted: vec![first..=last],
+    };
+    Row::ExternalSubnet(id.into(), Some(row))
+}
+
+/// The MAC address of a floating address, by the id of that.
+pub fn port_mac(id: &str, mac: &str) -> Row {
+    Row::PortMac(id.into(), Some(PortMac { written: Some(mac.into()), deleted: false }))
+}
+
+/// The same mappings with an id each.
+pub fn with_ids(row: Row, ids: &[&str]) -> Row {
+    let Row::FloatingRouter(router, Some(mut row)) = row else { unreachable!() };
+    for (mapping, id) in row.mappings.iter_mut().zip(ids) {
+        mapping.id = Some((*id).into());
+    }
+    Row::FloatingRouter(router, Some(row))
 }
 
 /// Floating addresses as they are written by hand: external, port, internal.
@@ -385,6 +420,7 @@ pub fn floating(router: &str, network: &str, mappings: &[(&str, &str, &str)]) ->
         external: external.parse().unwrap(),
         port: (*port).into(),
         internal: internal.parse().unwrap(),
+        id: None,
     };
     let mappings = mappings.iter().map(mapping).collect();
     let row = FloatingRouter { network: Some(network.into()), mappings, faults: Vec::new() };
@@ -394,7 +430,7 @@ pub fn floating(router: &str, network: &str, mappings: &[(&str, &str, &str)]) ->
 /// A VPN whose pods share addresses outside.
 pub fn ext_router(vpn: &str, network: &str, addresses: &[&str]) -> Row {
     let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
-    let row = ExtRouter { network: Some(network.into()), is_on: true, addresses, faults: Vec::new() };
+    let row = ExtRouter { network: Some(network.into()), is_on: true, addresses, ..ExtRouter::default() };
     Row::ExtRouter(vpn.into(), Some(row))
 }
 

@@ -1,16 +1,17 @@
 //! External networks and floating addresses that cannot be, found before they are committed.
 
+mod macs;
+mod networks;
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::ops::RangeInclusive;
 
 use super::super::apply::Model;
-use super::super::rows::{NetworkType, Row, usable};
+use super::super::rows::{Row, usable};
 use super::super::services::Service;
 use super::super::source_nat::SourceNat;
 use super::napt::ExtRouter;
-use super::rows::last_octets;
-use super::{ExternalNetwork, FloatingRouter, Mapping};
+use super::{ExternalNetwork, ExternalSubnet, FloatingRouter, Mapping, PortMac};
 use crate::schema::Text;
 
 /// Somebody asks for what cannot be.
@@ -27,6 +28,8 @@ pub struct FloatingFault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultPlace {
     Network(Text),
+    Subnet(Text),
+    PortMac(Text),
     Router(Text),
     Service(Text),
     SourceNat,
@@ -41,6 +44,41 @@ struct Coming<'a> {
     ext_routers: BTreeMap<&'a Text, Option<&'a ExtRouter>>,
     services: BTreeMap<&'a Text, Option<&'a Service>>,
     source_nat: Option<Option<&'a SourceNat>>,
+    subnets: BTreeMap<&'a Text, Option<&'a ExternalSubnet>>,
+    macs: BTreeMap<&'a Text, Option<&'a PortMac>>,
+    /// Networks and their further subnets, as they will be.
+    granting: BTreeMap<Text, ExternalNetwork>,
+}
+
+impl Coming<'_> {
+    /// Whether a commit has nothing to do with addresses outside.
+    fn is_empty(&self) -> bool {
+        self.networks.is_empty()
+            && self.subnets.is_empty()
+            && self.routers.is_empty()
+            && self.ext_routers.is_empty()
+            && self.services.is_empty()
+            && self.source_nat.is_none()
+    }
+
+    /// Whether a network, or a further subnet of it, will grant an address.
+    fn grants(&self, network: &Text, address: IpAddr) -> bool {
+        let is_of =
+            |(id, row): &(&Text, &ExternalNetwork)| *id == network || row.of.as_ref() == Some(network);
+        self.granting.iter().filter(is_of).any(|(_, row)| row.grants(address))
+    }
+
+    /// Whether there is such a subnet, and the address is none of those that it grants for this network.
+    fn denies(&self, subnet: &Text, network: &Text, address: IpAddr) -> bool {
+        let subnet = self.granting.get(subnet).filter(|row| row.of.is_some() && !row.granted.is_empty());
+        subnet.is_some_and(|row| row.of.as_ref() != Some(network) || !row.grants(address))
+    }
+}
+
+/// A network or a further subnet, by its id.
+fn said(id: &Text, coming: &Coming<'_>) -> String {
+    let is_subnet = coming.granting.get(id).is_some_and(|row| row.of.is_some());
+    format!("external {} {id}", if is_subnet { "subnet" } else { "network" })
 }
 
 impl Model {
@@ -53,6 +91,8 @@ impl Model {
         for row in rows {
             match row {
                 Row::ExternalNetwork(id, row) => drop(coming.networks.insert(id, row.as_ref())),
+                Row::ExternalSubnet(id, row) => drop(coming.subnets.insert(id, row.as_ref())),
+                Row::PortMac(id, row) => drop(coming.macs.insert(id, row.as_ref())),
                 Row::FloatingRouter(id, row) => drop(coming.routers.insert(id, row.as_ref())),
                 Row::ExtRouter(name, row) => drop(coming.ext_routers.insert(name, row.as_ref())),
                 Row::SourceNat(row) => coming.source_nat = Some(row.as_ref()),
@@ -60,8 +100,20 @@ impl Model {
                 _ => {}
             }
         }
+        coming.granting = self.coming_granting(&coming);
         for (id, row) in &coming.networks {
             row.map_or(Ok(()), |row| self.check_network(id, row, &coming))?;
+        }
+        for (id, row) in overlaid(&self.external.subnets, &coming.subnets) {
+            let comes = coming.subnets.contains_key(id)
+                || row.network.as_ref().is_some_and(|network| coming.networks.contains_key(network));
+            let is_old = self.external.subnets.get(id) == Some(row);
+            if comes {
+                self.check_subnet(id, row, is_old, &coming)?;
+            }
+        }
+        for (id, row) in &coming.macs {
+            row.map_or(Ok(()), |row| self.check_port_mac(id, row, &coming))?;
         }
         for (id, row) in &coming.routers {
             row.map_or(Ok(()), |row| self.check_router(id, row, &coming))?;
@@ -85,13 +137,13 @@ impl Model {
             return fault(false, format!("nobody can come from {source} of node {node}; {next}"));
         }
         let Some(network) = &row.network else { return Ok(()) };
-        let Some((_, granting)) = self.coming_networks(coming).find(|(id, _)| *id == network) else {
+        if !coming.granting.contains_key(network) {
             let next = "write it to /odl-nat:external-networks first, and name it in external-network";
             return fault(false, format!("external network {network:?} does not exist; {next}"));
-        };
+        }
         for (node, source) in row.all() {
             let leaf = if source.is_ipv4() { "source-address" } else { "ipv6-source-address" };
-            if !granting.grants(source) {
+            if !coming.grants(network, source) {
                 let next = "have it granted (coeus-external:granted), or choose one that is";
                 return fault(
                     false,
@@ -139,12 +191,12 @@ impl Model {
                 "network-id is missing; name the network that external-ips are of".to_owned(),
             );
         };
-        let Some((_, granting)) = self.coming_networks(coming).find(|(id, _)| *id == network) else {
+        if !coming.granting.contains_key(network) {
             let next = "write it to /odl-nat:external-networks first";
             return fault(false, format!("external network {network} does not exist; {next}"));
-        };
+        }
         for address in fresh {
-            if !granting.grants(*address) {
+            if !coming.grants(network, *address) {
                 let next = "have it granted (coeus-external:granted), or choose one that is";
                 return fault(
                     false,
@@ -153,133 +205,20 @@ impl Model {
                     ),
                 );
             }
+            // The id of a subnet that nobody wrote down is a name and no more.
+            let mut written = row.subnets.iter().filter(|(of, _)| of == address);
+            if let Some((_, subnet)) = written.find(|(_, id)| coming.denies(id, network, *address)) {
+                let next = "name the subnet that grants it, or leave that subnet out of external-subnets";
+                return fault(
+                    false,
+                    format!(
+                        "external-ip {address} is none that subnet {subnet} of network {network} grants; {next}"
+                    ),
+                );
+            }
             if let Some(owner) = self.owner_beside(*address, &FaultPlace::ExtRouter(name.clone()), coming) {
                 return fault(true, format!("external-ip {address} is that of {owner}; choose another one"));
             }
-        }
-        Ok(())
-    }
-
-    /// Networks as they will be.
-    fn coming_networks<'a>(
-        &'a self,
-        coming: &'a Coming<'a>,
-    ) -> impl Iterator<Item = (&'a Text, &'a ExternalNetwork)> {
-        overlaid(&self.external.networks, &coming.networks)
-    }
-
-    fn check_network(
-        &self,
-        id: &Text,
-        row: &ExternalNetwork,
-        coming: &Coming<'_>,
-    ) -> Result<(), FloatingFault> {
-        let fault = |in_use, what: String| {
-            let message = format!("external network {id}: {what}");
-            Err(FloatingFault { at: FaultPlace::Network(id.clone()), in_use, message })
-        };
-        match (row.kind, row.vlan) {
-            (Some(kind @ (NetworkType::Vxlan | NetworkType::Gre)), _) => {
-                return fault(
-                    false,
-                    format!("provider-network-type {kind} leads nowhere outside; it is FLAT or VLAN"),
-                );
-            }
-            (Some(NetworkType::Vlan), None) => {
-                let next = "give coeus-external:segmentation-id";
-                return fault(false, format!("provider-network-type VLAN needs a VLAN id; {next}"));
-            }
-            (Some(NetworkType::Flat), Some(vlan)) => {
-                let next = "leave coeus-external:segmentation-id out, or make it VLAN";
-                return fault(
-                    false,
-                    format!("provider-network-type FLAT has no VLAN id, and {vlan} is given; {next}"),
-                );
-            }
-            _ => {}
-        }
-        if let (Some(gateway), Some(subnet)) = (row.gateway, row.subnet)
-            && !subnet.contains(gateway)
-        {
-            return fault(
-                false,
-                format!("gateway {gateway} is outside subnet {subnet}; it could not be asked for"),
-            );
-        }
-        if let (Some(gateway), Some(subnet)) = (row.gateway_v6, row.subnet_v6)
-            && !subnet.contains(gateway)
-            && !gateway.is_unicast_link_local()
-        {
-            return fault(
-                false,
-                format!(
-                    "ipv6-gateway {gateway} is outside ipv6-subnet {subnet}, and is not link-local; it could not be asked for"
-                ),
-            );
-        }
-        for range in &row.granted {
-            self.check_granted(id, row, range, coming)?;
-        }
-        if let Some(gateway) = row.gateways().find(|gateway| row.grants(*gateway)) {
-            return fault(false, format!("gateway {gateway} is in a granted range; leave it out of that"));
-        }
-        Ok(())
-    }
-
-    fn check_granted(
-        &self,
-        id: &Text,
-        row: &ExternalNetwork,
-        range: &RangeInclusive<IpAddr>,
-        coming: &Coming<'_>,
-    ) -> Result<(), FloatingFault> {
-        let (first, last) = (range.start(), range.end());
-        let fault = |in_use, what: &str| {
-            let message = format!("external network {id}: granted range {first} to {last} {what}");
-            Err(FloatingFault { at: FaultPlace::Network(id.clone()), in_use, message })
-        };
-        if first.is_ipv4() != last.is_ipv4() {
-            return fault(false, "begins with one IP version and ends with the other");
-        }
-        if first > last {
-            return fault(false, "ends before it starts");
-        }
-        if !usable(*first) || !usable(*last) {
-            return fault(false, "holds addresses that nobody may have");
-        }
-        let Some(span) = last_octets_of(range) else {
-            let next = "make it one of a /96 at most";
-            return fault(
-                false,
-                &format!(
-                    "holds addresses with the same last four octets, which MAC addresses are made of; {next}"
-                ),
-            );
-        };
-        let overlaps = |other: &ExternalNetwork| {
-            other.granted.iter().any(|other| other.start() <= last && first <= other.end())
-        };
-        let others = || self.coming_networks(coming).filter(|(other, _)| *other != id);
-        if let Some((other, _)) = others().find(|(_, other)| overlaps(other)) {
-            return fault(true, &format!("overlaps one of external network {other}"));
-        }
-        // On one wire MAC addresses have to differ.
-        let of_wire =
-            others().filter(|(_, other)| (&other.physical, other.vlan) == (&row.physical, row.vlan));
-        let of_wire = of_wire.flat_map(|(other, row)| row.granted.iter().map(move |range| (other, range)));
-        let own = row.granted.iter().filter(|other| *other != range).map(|range| (id, range));
-        let same = |other: &RangeInclusive<IpAddr>| {
-            let both = span.as_ref().zip(last_octets_of(other).flatten());
-            both.is_some_and(|(span, other)| span.start() <= other.end() && other.start() <= span.end())
-        };
-        if let Some((other, range)) = own.chain(of_wire).find(|(_, other)| same(other)) {
-            let (from, to) = (range.start(), range.end());
-            return fault(
-                false,
-                &format!(
-                    "has last four octets, which MAC addresses are made of, that {from} to {to} of external network {other} has, too; choose others"
-                ),
-            );
         }
         Ok(())
     }
@@ -299,7 +238,7 @@ impl Model {
         }
         let before = self.external.routers.get(id);
         for (number, mapping) in row.mappings.iter().enumerate() {
-            let Mapping { external, port, internal } = mapping;
+            let Mapping { external, port, internal, .. } = mapping;
             let is_old = before
                 .is_some_and(|before| before.network == row.network && before.mappings.contains(mapping));
             if let Some(other) = row.mappings[..number].iter().find(|other| other.external == *external) {
@@ -309,16 +248,13 @@ impl Model {
             if is_old {
                 continue;
             }
-            let mut networks = self.coming_networks(coming);
+            if let Some(named) = row.network.as_ref().filter(|named| !coming.granting.contains_key(*named)) {
+                let next = "write it to /odl-nat:external-networks first";
+                return fault(false, format!("external network {named} does not exist; {next}"));
+            }
             let granting = match &row.network {
-                Some(named) => match networks.find(|(id, _)| *id == named) {
-                    None => {
-                        let next = "write it to /odl-nat:external-networks first";
-                        return fault(false, format!("external network {named} does not exist; {next}"));
-                    }
-                    Some((_, network)) => network.grants(*external),
-                },
-                None => networks.any(|(_, network)| network.grants(*external)),
+                Some(named) => coming.grants(named, *external),
+                None => coming.granting.values().any(|network| network.grants(*external)),
             };
             if !granting {
                 let by = row.network.as_ref().map_or("any network".to_owned(), |id| format!("network {id}"));
@@ -333,8 +269,31 @@ impl Model {
             if let Some(owner) = self.owner_beside(*external, &FaultPlace::Router(id.clone()), coming) {
                 return fault(true, taken(*external, port, *internal, &owner));
             }
+            if let Some((router, other)) = self.with_same_id(mapping, coming) {
+                let of = (other.external, &other.port);
+                let next = "each floating address has an id of its own";
+                return fault(
+                    true,
+                    format!(
+                        "external-id of {external} for port {port} is that of {} for port {} of router {router}; {next}",
+                        of.0, of.1
+                    ),
+                );
+            }
         }
         Ok(())
+    }
+
+    /// Another address with the same `external-id`: its MAC address could be either's.
+    fn with_same_id<'a>(
+        &'a self,
+        mapping: &Mapping,
+        coming: &'a Coming<'a>,
+    ) -> Option<(&'a Text, &'a Mapping)> {
+        mapping.id.as_ref()?;
+        let routers = overlaid(&self.external.routers, &coming.routers);
+        let mut all = routers.flat_map(|(id, row)| row.mappings.iter().map(move |other| (id, other)));
+        all.find(|(_, other)| other.id == mapping.id && other.external != mapping.external)
     }
 
     /// Two services cannot have one address that a network grants.
@@ -342,7 +301,7 @@ impl Model {
         let before = self.service(uid);
         for address in &row.outside {
             let is_old = before.is_some_and(|before| before.outside.contains(address));
-            let is_granted = self.coming_networks(coming).any(|(_, network)| network.grants(*address));
+            let is_granted = coming.granting.values().any(|network| network.grants(*address));
             if is_old || !is_granted {
                 continue;
             }
@@ -394,15 +353,6 @@ fn overlaid<'a, R>(
 ) -> impl Iterator<Item = (&'a Text, &'a R)> {
     let known = known.iter().filter(|(id, _)| !coming.contains_key(id));
     known.chain(coming.iter().filter_map(|(id, row)| Some((*id, (*row)?))))
-}
-
-/// The last four octets of the addresses of a range of IPv6, of whose MAC addresses they are part (`Some(None)`: it is not of
-/// IPv6). `None`: some have the same.
-#[expect(clippy::option_option, reason = "a range of IPv4 is another thing than one that cannot be")]
-fn last_octets_of(range: &RangeInclusive<IpAddr>) -> Option<Option<RangeInclusive<u32>>> {
-    let (IpAddr::V6(first), IpAddr::V6(last)) = (*range.start(), *range.end()) else { return Some(None) };
-    let is_one = first.to_bits() >> 32 == last.to_bits() >> 32;
-    is_one.then(|| Some(last_octets(first)..=last_octets(last)))
 }
 
 fn taken(external: IpAddr, port: &str, internal: IpAddr, owner: &str) -> String {

@@ -31,10 +31,13 @@ pub struct Floating {
 pub struct Outlet {
     pub external: IpAddr,
     pub dpid: Dpid,
+    /// Or its further subnet that grants the address.
     pub network: Text,
     /// The VPN that stands for the network.
     pub outside: VpnId,
     pub uplink: Uplink,
+    /// What the switch answers with for it.
+    pub mac: MacAddr,
 }
 
 /// Why an address leads nowhere.
@@ -82,7 +85,7 @@ pub enum FloatingReason {
     NoUplink { network: Text, reason: Reason },
 }
 
-/// The MAC address that a switch answers with for a floating address: `02:c0` and the address; of IPv6 `02:c6` and its last four
+/// The MAC address that a switch answers with for a floating address of which nobody says another: `02:c0` and the address; of IPv6 `02:c6` and its last four
 /// octets, by which those of one wire differ. It goes where the address goes. Gateways of VPNs have `02:c0:e5`, which begins
 /// no unicast address.
 pub fn floating_mac(address: IpAddr) -> MacAddr {
@@ -91,12 +94,6 @@ pub fn floating_mac(address: IpAddr) -> MacAddr {
         IpAddr::V6(address) => (0xc6, last_octets(address).to_be_bytes()),
     };
     MacAddr([0x02, version, a, b, c, d])
-}
-
-impl Outlet {
-    pub fn mac(&self) -> MacAddr {
-        floating_mac(self.external)
-    }
 }
 
 impl Model {
@@ -163,16 +160,13 @@ impl Model {
         network: &Text,
         dpid: Dpid,
     ) -> Result<Outlet, FloatingReason> {
-        let row = self.external.networks.get(network);
-        let row = row.ok_or_else(|| FloatingReason::NoNetwork(network.clone()))?;
-        if !row.grants(external) {
-            return Err(FloatingReason::UngrantedBy(network.clone()));
-        }
+        let (network, row) = self.granting_of(network, external)?;
         let outside = *self.external.vpns.get(network).ok_or(FloatingReason::NoVpn)?;
         let uplink = self.external_uplink(row, dpid);
         let uplink =
             uplink.map_err(|reason| FloatingReason::NoUplink { network: network.clone(), reason })?;
-        Ok(Outlet { external, dpid, network: network.clone(), outside, uplink })
+        let mac = self.mac_outside(external);
+        Ok(Outlet { external, dpid, network: network.clone(), outside, uplink, mac })
     }
 
     /// Who asks for an address first: the port and its address.
@@ -196,11 +190,7 @@ impl Model {
             Some(named) => named.clone(),
             None => self.granting(external).ok_or(FloatingReason::Ungranted)?.clone(),
         };
-        let row = self.external.networks.get(&network);
-        let row = row.ok_or_else(|| FloatingReason::NoNetwork(network.clone()))?;
-        if !row.grants(external) {
-            return Err(FloatingReason::UngrantedBy(network));
-        }
+        self.granting_of(&network, external)?;
         let port = wish.port.clone();
         let owner = self.claims.owner(&Claim::Name(port.clone()));
         let interface =

@@ -13,13 +13,17 @@ mod balanced;
 mod check;
 mod floating;
 mod napt;
+mod port_macs;
 mod rows;
 mod services;
+mod subnets;
 
 pub use check::{FaultPlace, FloatingFault};
 pub use floating::{Floating, FloatingReason, Outlet, floating_mac};
 pub use napt::{ExtRouter, Napt};
+pub use port_macs::PortMac;
 pub use rows::{ExternalNames, ExternalNetwork, FloatingRouter, Mapping, neighbour_key};
+pub use subnets::ExternalSubnet;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -33,7 +37,13 @@ use crate::schema::Text;
 /// Everything that the model knows of external networks.
 #[derive(Debug, Default)]
 pub(super) struct External {
+    /// And their further subnets, each as a network.
     pub networks: BTreeMap<Text, ExternalNetwork>,
+    /// Those as they are written.
+    pub subnets: BTreeMap<Text, ExternalSubnet>,
+    /// MAC addresses by `external-id`, and who has such an id.
+    pub macs: BTreeMap<Text, MacAddr>,
+    pub with_id: BTreeMap<Text, BTreeSet<IpAddr>>,
     /// The VPN that stands for each network in the pipeline.
     pub vpns: BTreeMap<Text, VpnId>,
     pub routers: BTreeMap<Text, FloatingRouter>,
@@ -73,6 +83,8 @@ pub(super) struct Wish {
     pub port: Text,
     pub internal: IpAddr,
     pub network: Option<Text>,
+    /// `external-id`.
+    pub id: Option<Text>,
 }
 
 /// Where an address is.
@@ -102,10 +114,11 @@ impl External {
         for (row, comes) in [(before, false), (after, true)] {
             let Some(row) = row else { continue };
             for mapping in &row.mappings {
-                let Mapping { external, port, internal } = mapping.clone();
-                let network = row.network.clone();
-                let wish = Wish { of_service, router: router.clone(), port: port.clone(), internal, network };
+                let Mapping { external, port, internal, id } = mapping.clone();
+                let (router, network) = (router.clone(), row.network.clone());
+                let wish = Wish { of_service, router, port: port.clone(), internal, network, id };
                 changed.insert(external);
+                self.note_id(&wish, external, comes, &mut changed);
                 if comes {
                     self.wishes.entry(external).or_default().insert(wish);
                     self.at_port.entry(port).or_default().insert(external);
@@ -124,6 +137,20 @@ impl External {
 
 impl Model {
     pub(super) fn put_external_network(
+        &mut self,
+        id: &Text,
+        row: Option<ExternalNetwork>,
+        allocator: &mut dyn Allocator,
+        work: &mut Work,
+    ) {
+        self.put_granting(id, row, allocator, work);
+        // A subnet of the same name was none beside it.
+        self.settle_subnet(id, allocator, work);
+        self.put_subnets_of(id, allocator, work);
+    }
+
+    /// A network, or a further subnet of one.
+    fn put_granting(
         &mut self,
         id: &Text,
         row: Option<ExternalNetwork>,

@@ -28,6 +28,8 @@ pub struct ExtRouter {
     pub is_on: bool,
     /// `external-ips`.
     pub addresses: BTreeSet<IpAddr>,
+    /// The `subnet-id` that each is written with.
+    pub subnets: Vec<(IpAddr, Text)>,
     /// What is written there and is no address.
     pub faults: Vec<Text>,
 }
@@ -117,11 +119,7 @@ impl Model {
         let vpn = self.vpns.get(name).ok_or_else(|| FloatingReason::NoRouterVpn(name.clone()))?;
         zone(vpn.id.ok_or(FloatingReason::NoVpn)?).ok_or_else(|| FloatingReason::NoZone(name.clone()))?;
         // The network may be to blame, whatever the switch.
-        let granting = self.external.networks.get(network);
-        let granting = granting.ok_or_else(|| FloatingReason::NoNetwork(network.clone()))?;
-        if !granting.grants(address) {
-            return Err(FloatingReason::UngrantedBy(network.clone()));
-        }
+        self.granting_of(network, address)?;
         let candidates = || vpn.members.keys().copied().filter(|dpid| !self.is_lost(*dpid));
         let mut free: BTreeMap<Dpid, Outlet> = BTreeMap::new();
         free.extend(candidates().filter_map(|dpid| Some((dpid, self.outlet(address, network, dpid).ok()?))));
@@ -130,7 +128,7 @@ impl Model {
         }
         let is_first = |other: &&IpAddr| other.is_ipv4() == address.is_ipv4() && **other <= address;
         for other in row.addresses.iter().filter(is_first) {
-            if !granting.grants(*other) || self.router_at(*other) != Some(name) {
+            if self.granting_of(network, *other).is_err() || self.router_at(*other) != Some(name) {
                 continue;
             }
             let Some(at) = free.keys().copied().max_by_key(|dpid| weight(*other, *dpid)) else { break };
@@ -158,6 +156,13 @@ impl Model {
         let own = all.iter().find(|(_, at)| *at == dpid);
         let chosen = own.or_else(|| all.iter().max_by_key(|(address, _)| weight(*address, dpid)));
         chosen.map(|(address, _)| *address)
+    }
+
+    /// The first address of a router that is somewhere, and its switch.
+    pub fn napt_switch(&self, router: &Text) -> Option<(IpAddr, Dpid)> {
+        let row = self.external.ext_routers.get(router)?;
+        let own = row.addresses.iter().filter(|address| self.router_at(**address) == Some(router));
+        own.filter_map(|address| Some((*address, self.external.placed.get(address)?.dpid))).next()
     }
 
     /// An address that pods of a VPN share, where it was placed.

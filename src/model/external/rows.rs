@@ -8,6 +8,8 @@ use ipnetwork::{IpNetwork, Ipv4Network, Ipv6Network};
 use super::super::read::{entries, text_key, unicast};
 use super::super::rows::NetworkType;
 use super::napt::ExtRouter;
+use super::port_macs::PortMac;
+use super::subnets::ExternalSubnet;
 use crate::datastore::Snapshot;
 use crate::net::{Dpid, MacAddr};
 use crate::schema::{Fields, Key, Schema, SchemaId, Text, Value};
@@ -28,6 +30,8 @@ pub struct ExternalNetwork {
     pub gateway_v6: Option<Ipv6Addr>,
     /// Addresses that may be given out. Both ends of each are of one version.
     pub granted: Vec<RangeInclusive<IpAddr>>,
+    /// The network that this is a further subnet of (`external-subnets`).
+    pub of: Option<Text>,
 }
 
 /// `/odl-nat:floating-ip-info/router-ports`.
@@ -48,6 +52,8 @@ pub struct Mapping {
     pub port: Text,
     /// Of the version that the other one is of.
     pub internal: IpAddr,
+    /// `external-id`: the floating address's own.
+    pub id: Option<Text>,
 }
 
 impl ExternalNetwork {
@@ -99,12 +105,24 @@ pub struct ExternalNames {
     ipv6_gateway: SchemaId,
     granted: SchemaId,
     granted_last: SchemaId,
+    pub external_subnets: SchemaId,
+    pub subnets: SchemaId,
+    subnet_of: SchemaId,
+    subnet_prefix: SchemaId,
+    subnet_gateway: SchemaId,
+    subnet_granted: SchemaId,
+    subnet_granted_last: SchemaId,
+    pub floating_ip_port_info: SchemaId,
+    pub port_mapping: SchemaId,
+    port_mac: SchemaId,
+    port_deleted: SchemaId,
     pub floating_ip_info: SchemaId,
     pub router_ports: SchemaId,
     external_network_id: SchemaId,
     ports: SchemaId,
     mappings: SchemaId,
     external_ip: SchemaId,
+    external_id: SchemaId,
     pub ext_routers: SchemaId,
     pub routers: SchemaId,
     network_id: SchemaId,
@@ -126,6 +144,9 @@ impl ExternalNames {
     pub fn of(schema: &Schema) -> ExternalNames {
         let id = |path: &str| schema.resolve(path);
         let network = |leaf: &str| id(&format!("/odl-nat:external-networks/networks/{leaf}"));
+        let subnet = |leaf: &str| id(&format!("/odl-nat:external-subnets/subnets/{leaf}"));
+        let port =
+            |leaf: &str| id(&format!("/odl-nat:floating-ip-port-info/floating-ip-id-to-port-mapping/{leaf}"));
         let router = |leaf: &str| id(&format!("/odl-nat:floating-ip-info/router-ports/{leaf}"));
         let ext_router = |leaf: &str| id(&format!("/odl-nat:ext-routers/routers/{leaf}"));
         ExternalNames {
@@ -140,12 +161,24 @@ impl ExternalNames {
             ipv6_gateway: network("coeus-external:ipv6-gateway"),
             granted: network("coeus-external:granted"),
             granted_last: network("coeus-external:granted/last"),
+            external_subnets: id("/odl-nat:external-subnets"),
+            subnets: id("/odl-nat:external-subnets/subnets"),
+            subnet_of: subnet("external-network-id"),
+            subnet_prefix: subnet("coeus-external:subnet"),
+            subnet_gateway: subnet("coeus-external:gateway"),
+            subnet_granted: subnet("coeus-external:granted"),
+            subnet_granted_last: subnet("coeus-external:granted/last"),
+            floating_ip_port_info: id("/odl-nat:floating-ip-port-info"),
+            port_mapping: id("/odl-nat:floating-ip-port-info/floating-ip-id-to-port-mapping"),
+            port_mac: port("floating-ip-port-mac-address"),
+            port_deleted: port("floating-ip-deleted"),
             floating_ip_info: id("/odl-nat:floating-ip-info"),
             router_ports: id("/odl-nat:floating-ip-info/router-ports"),
             external_network_id: router("external-network-id"),
             ports: router("ports"),
             mappings: router("ports/internal-to-external-port-map"),
             external_ip: router("ports/internal-to-external-port-map/external-ip"),
+            external_id: router("ports/internal-to-external-port-map/external-id"),
             ext_routers: id("/odl-nat:ext-routers"),
             routers: id("/odl-nat:ext-routers/routers"),
             network_id: ext_router("network-id"),
@@ -165,11 +198,6 @@ impl ExternalNames {
     pub fn network(&self, snapshot: &Snapshot, id: &Text) -> Option<ExternalNetwork> {
         let all = snapshot.config.input.container(self.external_networks)?;
         let fields = all.list(self.networks)?.get(&text_key(id))?;
-        let range = |(first, range): (Text, &Fields)| {
-            let first: IpAddr = first.parse().ok()?;
-            let last = range.text(self.granted_last).map_or(Some(first), |last| last.parse().ok())?;
-            Some(first..=last)
-        };
         Some(ExternalNetwork {
             kind: match fields.leaf(self.provider_network_type) {
                 Some(Value::Enum(0)) => Some(NetworkType::Flat),
@@ -187,7 +215,31 @@ impl ExternalNames {
             gateway: fields.text(self.gateway).and_then(|text| text.parse().ok()),
             subnet_v6: fields.text(self.ipv6_subnet).and_then(|text| text.parse().ok()),
             gateway_v6: fields.text(self.ipv6_gateway).and_then(|text| text.parse().ok()),
-            granted: entries(fields, self.granted).filter_map(range).collect(),
+            granted: ranges(fields, self.granted, self.granted_last),
+            of: None,
+        })
+    }
+
+    /// A further subnet of an external network, as it is written.
+    pub fn subnet(&self, snapshot: &Snapshot, id: &Text) -> Option<ExternalSubnet> {
+        let all = snapshot.config.input.container(self.external_subnets)?;
+        let fields = all.list(self.subnets)?.get(&text_key(id))?;
+        Some(ExternalSubnet {
+            network: fields.shared_text(self.subnet_of).cloned(),
+            subnet: fields.text(self.subnet_prefix).and_then(|text| text.parse().ok()),
+            gateway: fields.text(self.subnet_gateway).and_then(|text| text.parse().ok()),
+            granted: ranges(fields, self.subnet_granted, self.subnet_granted_last),
+        })
+    }
+
+    /// The MAC address of a floating address, by the id of that.
+    pub fn port_mac(&self, snapshot: &Snapshot, id: &Text) -> Option<PortMac> {
+        let all = snapshot.config.input.container(self.floating_ip_port_info)?;
+        let fields = all.list(self.port_mapping)?.get(&text_key(id))?;
+        let written = fields.shared_text(self.port_mac).filter(|text| !text.is_empty());
+        Some(PortMac {
+            written: written.cloned(),
+            deleted: fields.leaf(self.port_deleted) == Some(&Value::Bool(true)),
         })
     }
 
@@ -203,7 +255,8 @@ impl ExternalNames {
                 let external = mapping.text(self.external_ip).unwrap_or_default();
                 match (internal.parse::<IpAddr>(), external.parse::<IpAddr>()) {
                     (Ok(internal), Ok(external)) if internal.is_ipv4() == external.is_ipv4() => {
-                        row.mappings.push(Mapping { external, port: port.clone(), internal });
+                        let id = mapping.shared_text(self.external_id).cloned();
+                        row.mappings.push(Mapping { external, port: port.clone(), internal, id });
                     }
                     _ => row.faults.push(
                         format!("port {port}: internal-ip {internal:?} and external-ip {external:?} are not addresses of one IP version")
@@ -226,9 +279,12 @@ impl ExternalNames {
         // Each is named by its subnet and itself.
         let keys = fields.list(self.external_ips).into_iter().flatten().map(|(key, _)| key);
         for key in keys {
-            let [_, Value::Text(address)] = key.values() else { continue };
+            let [Value::Text(subnet), Value::Text(address)] = key.values() else { continue };
             match address.parse() {
-                Ok(address) => drop(row.addresses.insert(address)),
+                Ok(address) => {
+                    row.addresses.insert(address);
+                    row.subnets.push((address, subnet.clone()));
+                }
                 Err(_) => row.faults.push(address.clone()),
             }
         }
@@ -277,6 +333,15 @@ impl ExternalNames {
         let list = all.and_then(|all| all.list(self.neighbour));
         list.into_iter().flatten().filter_map(|(key, _)| neighbour_key(key)).collect()
     }
+}
+
+/// Ranges of addresses that may be given out.
+fn ranges(fields: &Fields, list: SchemaId, last: SchemaId) -> Vec<RangeInclusive<IpAddr>> {
+    let range = |(first, range): (Text, &Fields)| {
+        let first: IpAddr = first.parse().ok()?;
+        Some(first..=range.text(last).map_or(Some(first), |last| last.parse().ok())?)
+    };
+    entries(fields, list).filter_map(range).collect()
 }
 
 /// The part of an address by which MAC addresses differ.

@@ -117,7 +117,11 @@ impl Model {
         let granted: Vec<(IpAddr, &Text)> = granted.collect();
         let (_, network) = *granted.first()?;
         // An entry of floating-ip-info is of one network.
-        let addresses = || granted.iter().filter(|(_, other)| *other == network).map(|(address, _)| *address);
+        let network = self.network_behind(network);
+        let addresses = || {
+            let same = granted.iter().filter(|(_, other)| self.network_behind(other) == network);
+            same.map(|(address, _)| *address)
+        };
         let mut interfaces: Vec<_> = endpoints.iter().filter_map(|id| self.interface(id)).collect();
         // Who is on a lost switch comes last.
         let is_lost = |interface: &&Interface| {
@@ -136,6 +140,7 @@ impl Model {
                 external,
                 port,
                 internal,
+                id: None,
             }));
         }
         (!mappings.is_empty()).then(|| FloatingRouter {

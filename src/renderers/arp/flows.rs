@@ -138,7 +138,7 @@ pub(super) fn floating(floating: &Outlet, address: Ipv4Addr, owner: &Owned) -> [
     let asked = about()
         .matching(arp_request())
         .copy_metered(meter, MESSAGE, NEIGHBOUR)
-        .then(answer_arp(floating.mac(), address))
+        .then(answer_arp(floating.mac, address))
         .then(through_uplink(&floating.uplink));
     let answered = about().matching(arp_reply()).punt_metered(meter, MESSAGE, NEIGHBOUR);
     [asked.owned_by(owner), answered.owned_by(owner)]

@@ -188,7 +188,7 @@ pub(super) fn for_floating(floating: &Outlet, owner: &Owned) -> Vec<Flow> {
         let place = Metadata::new().lport(lport).elan(NO_ELAN).vpn(floating.outside);
         draft.write_metadata(place.split_horizon(true))
     };
-    let frames = draft(FLOATING).matching([eth_dst(floating.mac())]).goto(PDNAT);
+    let frames = draft(FLOATING).matching([eth_dst(floating.mac)]).goto(PDNAT);
     let about = || draft(FLOATING_ASKED);
     let asked = match floating.external {
         IpAddr::V4(address) => vec![about().matching([arp(), arp_tpa(address)]).goto(ARP_RESPONDER)],

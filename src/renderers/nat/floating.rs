@@ -51,7 +51,7 @@ pub(super) fn flows(floating: &Floating) -> [Flow; 4] {
         .priority(TRANSLATED)
         .matching([vpn_id(floating.outlet.outside)])
         .matching(ip_src_host(floating.outlet.external))
-        .then([set_eth_src(floating.outlet.mac()), resubmit(FIB)]);
+        .then([set_eth_src(floating.outlet.mac), resubmit(FIB)]);
     [to_pod, routed, from_pod, outside].map(|draft| draft.owned_by(&owner))
 }
 

@@ -54,7 +54,7 @@ pub(super) fn of_vpn(napt: &Napt) -> Vec<Flow> {
     let unasked = Flow::table(NAPT_TO_FIB).priority(UNASKED_OF_VPN);
     flows.push(unasked.matching([vpn_id(vpn), is_from_outside(true), version()]).owned_by(owner));
     let mut out = load_metadata(Metadata::new().vpn(napt.outlet.outside));
-    out.extend([set_eth_src(napt.outlet.mac()), resubmit(FIB)]);
+    out.extend([set_eth_src(napt.outlet.mac), resubmit(FIB)]);
     let leaves = Flow::table(NAPT_TO_FIB).priority(OF_VPN).matching([vpn_id(vpn), version()]);
     flows.push(leaves.then(out).owned_by(owner));
     flows
@@ -86,7 +86,7 @@ pub(super) fn by_network(outlets: &[Outlet], owner: &Owned) -> Vec<Flow> {
     let back = Metadata::new().vpn(NODE_VPN).split_horizon(true);
     let each = |outlet: &Outlet| {
         let mut out = load_metadata(Metadata::new().vpn(outlet.outside));
-        out.extend([set_eth_src(outlet.mac()), resubmit(FIB)]);
+        out.extend([set_eth_src(outlet.mac), resubmit(FIB)]);
         translated(outlet.external, outlet.outside, back, &out, owner)
     };
     let mut flows: Vec<Flow> = outlets.iter().flat_map(each).collect();

@@ -141,7 +141,7 @@ pub(super) fn floating(floating: &Outlet, address: Ipv6Addr, owner: &Owned) -> [
         .matching([nd_target(address)])
         .matching(neighbour_solicitation())
         .copy_metered(meter, MESSAGE, NEIGHBOUR)
-        .then(begin_advertisement(floating.mac(), false))
+        .then(begin_advertisement(floating.mac, false))
         .then(floating.uplink.vlan.into_iter().flat_map(tag_vlan))
         .then([resubmit(ND_RESPONDER)]);
     let answered = about()

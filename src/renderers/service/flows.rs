@@ -318,7 +318,7 @@ pub(super) fn answer_by_network(outlet: &Outlet) -> Flow {
         .priority(ASKED_THERE)
         .matching(ip_src_host(outlet.external))
         .then(load_metadata(Metadata::new().vpn(outlet.outside)))
-        .then([load_service_way(ServiceWay::None), set_eth_src(outlet.mac()), resubmit(FIB)])
+        .then([load_service_way(ServiceWay::None), set_eth_src(outlet.mac), resubmit(FIB)])
         .owned_by(&floating_owner(outlet.external))
 }
 

@@ -10,8 +10,8 @@ use super::super::rendered::AtPlace;
 use super::super::testing::*;
 use crate::model::{
     Asks, Bandwidth, Bridge, ElanInstance, EndpointPort, ExtRouter, HandMade, HostPort, Model,
-    NODE_LPORT_KEY, NetworkType, POOL_VNIS, Pool, Port, Rate, Row, Service, ServiceEndpoints, ServicePool,
-    ServicePort, SubPort, Target, VpnInstance, WantedAddress, WantedRoute, external_vpn_key,
+    NODE_LPORT_KEY, NetworkType, POOL_VNIS, Pool, Port, PortMac, Rate, Row, Service, ServiceEndpoints,
+    ServicePool, ServicePort, SubPort, Target, VpnInstance, WantedAddress, WantedRoute, external_vpn_key,
     uplink_lport_key,
 };
 use crate::net::{Dpid, OfPort, Transport, UnderlayMtu, Vni, VpnId};
@@ -364,12 +364,32 @@ fn any_external() -> impl Strategy<Value = Row> {
             Row::ExternalNetwork(id, (one || two).then_some(row))
         },
     );
-    let router = (router, id(), mappings, any::<bool>()).prop_map(|(router, id, mappings, named)| {
-        let Row::FloatingRouter(router, Some(mut row)) = floating(router, id, &mappings) else {
+    let called = || prop::option::of(prop::sample::select(&["f-1", "f-2"][..]));
+    let router = (router, id(), mappings, any::<bool>(), called()).prop_map(
+        |(router, id, mappings, named, called)| {
+            let Row::FloatingRouter(router, Some(mut row)) = floating(router, id, &mappings) else {
+                unreachable!()
+            };
+            row.network = row.network.filter(|_| named);
+            row.mappings.iter_mut().for_each(|mapping| mapping.id = called.map(Into::into));
+            Row::FloatingRouter(router, Some(row))
+        },
+    );
+    let mac = (called(), 1_u8..4, any::<[bool; 2]>()).prop_map(|(called, last, [deleted, there])| {
+        let written = Some(format!("fa:16:3e:00:00:{last:02x}").into());
+        Row::PortMac(called.unwrap_or("f-1").into(), there.then_some(PortMac { written, deleted }))
+    });
+    // One of them has the name of a network.
+    let subnet = (prop::sample::select(&["sub-1", "net-2"][..]), prop::option::of(id()), any::<[bool; 3]>());
+    let subnet = subnet.prop_map(|(called, of, [v6, granted, there])| {
+        let Row::ExternalSubnet(called, Some(mut row)) = external_subnet(called, of.unwrap_or(""), v6) else {
             unreachable!()
         };
-        row.network = row.network.filter(|_| named);
-        Row::FloatingRouter(router, Some(row))
+        row.network = row.network.filter(|_| of.is_some());
+        if !granted {
+            row.granted.clear();
+        }
+        Row::ExternalSubnet(called, there.then_some(row))
     });
     let gone = prop::sample::select(&["r1", "r2"][..]).prop_map(|id| Row::FloatingRouter(id.into(), None));
     let met = (id(), address(), any::<bool>()).prop_map(|(id, address, there)| neighbour(id, address, there));
@@ -390,7 +410,7 @@ fn any_external() -> impl Strategy<Value = Row> {
             let Row::ExtRouter(vpn, Some(row)) = ext_router(vpn, id, &shared) else { unreachable!() };
             Row::ExtRouter(vpn, there.then_some(ExtRouter { is_on: on, ..row }))
         });
-    prop_oneof![2 => network, 3 => router, 2 => shared, 1 => gone, 1 => met, 2 => service, 1 => behind, 2 => lost, 2 => held]
+    prop_oneof![2 => network, 2 => subnet, 2 => mac, 3 => router, 2 => shared, 1 => gone, 1 => met, 2 => service, 1 => behind, 2 => lost, 2 => held]
 }
 
 /// Services that share names, addresses and pods; some are headless, some have no name.
@@ -738,6 +758,8 @@ fn without(row: &Row) -> Row {
         Row::ServicePool(_) => Row::ServicePool(None),
         Row::SourceNat(_) => Row::SourceNat(None),
         Row::ExternalNetwork(key, _) => Row::ExternalNetwork(key.clone(), None),
+        Row::ExternalSubnet(key, _) => Row::ExternalSubnet(key.clone(), None),
+        Row::PortMac(key, _) => Row::PortMac(key.clone(), None),
         Row::FloatingRouter(key, _) => Row::FloatingRouter(key.clone(), None),
         Row::ExtRouter(key, _) => Row::ExtRouter(key.clone(), None),
         Row::Neighbour(network, address, _) => Row::Neighbour(network.clone(), *address, None),
