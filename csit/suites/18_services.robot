@@ -13,6 +13,7 @@ ${DNS}              5e1f0000-0000-4000-8000-000000000003
 ${SERVICES}         ${CONFIG}/service:service-information/services
 ${ENDPOINTS}        ${CONFIG}/service:endpoints-info/endpoints
 ${WAIT}             wait=programmed&timeout=10s
+${LOST}             ${OPERATIONAL}/coeus-external:lost-switches
 ${STATES}           ${OPERATIONAL}/coeus-service:service-states/service
 
 *** Test Cases ***
@@ -174,6 +175,36 @@ An Endpoint That Goes Is Left At Once
         Udp Sender Should Move On    ${asker}    10.96.0.10    53    ${away}
     END
     Connection Should Live    kept
+
+Endpoints Of A Lost Node Are Asked No More
+    [Documentation]    Nobody takes them away: that the switch of node 2 is lost is enough. Who is told so moves on, datagrams included.
+    ${both}=    Create List    10.11.1.20    10.11.2.20
+    Put Endpoints    ${WEB}    web    blue    ${both}    http:TCP:8080    dns:UDP:5353
+    ${here}=    Create List    blue:w1
+    ${among}=    Create List    blue:w1    blue:w2
+    ${name}=    Keep Connection    here    blue:c1    10.11.1.20    8080
+    ${asker}=    Client Of    blue:w2    10.96.0.10    53    blue:c1    red:c3    blue:w1
+    ${away}=    Create List    Kill Daemon Of    2    vswitchd
+    # Three seconds until it counts as lost, and some for what is done then.
+    Udp Sender Should Move On    ${asker}    10.96.0.10    53    ${away}    seconds=10
+    Resource Should Say    ${LOST}    switch
+    Resource Should Say    ${STATES}/${WEB}    1 endpoints of TCP port 80 are on switch    which is lost    10.11.2.20:8080
+    FOR    ${pod}    IN    blue:c1    red:c3    blue:w1
+        Service Should Answer    ${pod}    10.96.0.10    80    among=${here}    times=24
+        Service Should Answer    ${pod}    10.96.0.10    53    UDP    among=${here}
+    END
+    Connection Should Live    here
+    # Of a service that has no other endpoint it stays one: there is nobody to ask in its place.
+    Resource Should Say    ${STATES}/${OLD}    are asked all the same
+
+And Are Again When It Is Back
+    Start Daemon Of    2    vswitchd
+    Wait Until Keyword Succeeds    60 s    500 ms    Resource Should Not Exist    ${LOST}
+    ${among}=    Create List    blue:w1    blue:w2
+    Wait Until Keyword Succeeds    20 s    500 ms    Service Should Answer    blue:c1    10.96.0.10    80    among=${among}    times=16
+    Wait Until Keyword Succeeds    20 s    500 ms    Service Should Answer    red:c4    10.96.0.10    80    among=${among}    times=16
+    Connection Should Live    here
+    Resource Should Not Say    ${STATES}/${WEB}    lost
 
 Without Endpoints Clients Are Refused
     ${none}=    Create List

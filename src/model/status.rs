@@ -139,6 +139,14 @@ pub enum Reason {
         "endpoint {address} is not reached: another pod has the address, in another namespace, and comes first"
     )]
     EndpointHidden { address: IpAddr },
+    #[error(
+        "{count} endpoints of {transport} port {port} are on switch {dpid}, which is lost: connections from elsewhere go to the others"
+    )]
+    EndpointsLost { transport: Transport, port: u16, count: usize, dpid: Dpid },
+    #[error(
+        "all endpoints of {transport} port {port} of one IP version are on switches that are lost: they are asked all the same"
+    )]
+    AllEndpointsLost { transport: Transport, port: u16 },
     #[error("host port {transport} {port} at {address} is that of {owner}")]
     HostPortTaken { transport: Transport, port: u16, address: Text, owner: Text },
     #[error("host port {transport} {port} is a node port of service {service}")]

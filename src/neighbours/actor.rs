@@ -197,19 +197,18 @@ impl Neighbours {
         self.announce().await;
     }
 
-    /// Switches that are away for long lose their addresses of services, while there are others.
+    /// Switches that are away for long lose their addresses of services, and their endpoints are asked no more, while there are others.
     async fn look_for_lost(&mut self) {
-        let known: BTreeSet<Dpid> = match self.world.placed.is_empty() {
-            true => BTreeSet::new(),
-            false => self.programmers.switches().into_iter().collect(),
-        };
+        let matters = self.world.has_services || !self.world.placed.is_empty();
+        let known = if matters { self.programmers.switches() } else { Vec::new() };
+        let known: BTreeSet<Dpid> = known.into_iter().collect();
         let connected = self.programmers.live().into_iter().collect();
         let now = self.now();
         let programmers = &self.programmers;
         let changes = self.lost.look(now, &known, &connected, |dpid| !programmers.pending(dpid));
         let [all, list, key] = self.lost_switches;
         let edit = |(dpid, lost): (Dpid, bool)| {
-            info!(switch = %dpid, lost, "addresses of services");
+            info!(switch = %dpid, lost, "addresses and endpoints of services");
             let name = Value::text(dpid.to_string());
             let path = DataPath::root().child(all).entry(list, Key::one(name.clone()));
             if !lost {

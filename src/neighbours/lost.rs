@@ -1,4 +1,4 @@
-//! Which switches have been away for so long that others take over their addresses. Times are milliseconds of one clock.
+//! Which switches have been away for so long that others take over their addresses, and the endpoints of others are asked. Times are milliseconds of one clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -34,11 +34,14 @@ pub struct World {
     vpn: SchemaId,
     lport: SchemaId,
     vlan: SchemaId,
+    services: SchemaId,
     reader: Reader,
     seen: Option<Fields>,
     pub placed: BTreeMap<IpAddr, At>,
     /// Networks that have such addresses.
     pub networks: BTreeMap<Text, ExternalNetwork>,
+    /// Whether there are services, whose endpoints may be on switches that are lost.
+    pub has_services: bool,
 }
 
 impl World {
@@ -58,10 +61,12 @@ impl World {
             vpn: leaf("vpn-id"),
             lport: leaf("lport-tag"),
             vlan: leaf("vlan-id"),
+            services: schema.resolve("/service:service-information"),
             reader: Reader::new(schema),
             seen: None,
             placed: BTreeMap::new(),
             networks: BTreeMap::new(),
+            has_services: false,
         }
     }
 
@@ -93,6 +98,7 @@ impl World {
             );
             self.placed = placed;
         }
+        self.has_services = snapshot.config.input.container(self.services).is_some();
         // The network may be written anew while its addresses stay.
         let ids: Vec<Text> = self.placed.values().map(|at| at.network.clone()).collect();
         self.networks = ids

@@ -37,11 +37,17 @@ impl Model {
         self.external.lost.contains(&dpid)
     }
 
+    /// Whether any switch has been away for so long.
+    pub fn has_lost(&self) -> bool {
+        !self.external.lost.is_empty()
+    }
+
     pub(in super::super) fn put_lost(&mut self, dpid: Dpid, lost: bool, work: &mut Work) {
         let changed = if lost { self.external.lost.insert(dpid) } else { self.external.lost.remove(&dpid) };
         if changed {
             work.dirty_exposed.extend(self.exposed().map(|service| service.uid.clone()));
             self.mark_all_napt(work);
+            self.mark_endpoints_on(dpid, work);
             let held = self.external.held.iter().filter(|(_, holder)| **holder == dpid);
             held.for_each(|(address, _)| self.mark_balanced(*address, work));
         }

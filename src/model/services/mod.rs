@@ -6,6 +6,7 @@
 //! on different nodes the first by uid. An address that no pod has and no node's range holds is that of a host outside.
 
 mod check;
+mod lost;
 mod node_ports;
 mod pool;
 mod rows;
@@ -439,6 +440,7 @@ impl Model {
                     reasons.push(Reason::TooManyEndpoints { transport, port, count, most });
                 }
             }
+            self.lost_reasons(port, &endpoints, &mut reasons);
             let number = self.services.numbers.get(&port_key(&service.uid, port)).copied();
             ServedPort { port, number, endpoints, reasons }
         })

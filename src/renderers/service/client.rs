@@ -88,7 +88,12 @@ impl Port<'_> {
         }
         let (all, here): (Vec<_>, Vec<_>) = doors.iter().partition(|door| door.among == Among::All);
         if !all.is_empty() {
-            self.on(self.switches, &all, &self.endpoints, Among::All, model, out);
+            let there = model.endpoints_there(&self.endpoints);
+            let others: Vec<Dpid> = switches().filter(|dpid| !there.own.contains_key(dpid)).collect();
+            self.on(&others, &all, &there.common, Among::All, model, out);
+            for (dpid, endpoints) in &there.own {
+                self.on(&[*dpid], &all, endpoints, Among::All, model, out);
+            }
         }
         if !here.is_empty() {
             for dpid in switches() {

@@ -6,6 +6,7 @@ use super::super::testing::*;
 use super::assert_golden;
 use crate::datastore::Store::Operational;
 use crate::model::{Row, SERVICE_REQUESTS, ServicePool};
+use crate::net::Dpid;
 use crate::pipeline::evaluate::{Outcome, Packet, Tables, evaluate};
 use crate::pipeline::golden;
 
@@ -240,4 +241,47 @@ fn what_is_wrong_with_a_service_is_said() {
     assert_eq!(world.workshop.model.check_services(&moved), Ok(()));
     let twice = [service("a", "red", &["10.96.0.77"], &[]), service("b", "red", &["10.96.0.77"], &[])];
     assert!(world.workshop.model.check_services(&twice).unwrap_err().message.contains("service a (red:a)"));
+}
+
+/// Who asks at switch 1, and at 2, is led to these endpoints.
+fn asked(world: &World) -> [Vec<&'static str>; 2] {
+    [1, 2].map(|switch| {
+        let text = golden::print(&world.tables(switch, "service"));
+        let all = ["10.11.1.10", "10.11.2.10"].into_iter();
+        all.filter(|address| text.contains(&format!("nat(dst={address}:8080)"))).collect()
+    })
+}
+
+/// Endpoints of a switch that is lost are asked no more, but at that switch; when it is back, they are.
+#[test]
+fn endpoints_of_a_lost_switch_are_left_out() {
+    const BOTH: [&str; 2] = ["10.11.1.10", "10.11.2.10"];
+    let told = |addresses: &[&str]| endpoints("web", "blue", addresses, &[":TCP:8080"]);
+    let mut world = two_pods()
+        .on_two_nodes()
+        .with([service("web", "blue", &["10.96.0.10"], &[":TCP:80:8080"]), told(&BOTH)]);
+    let before = [world.tables(1, ""), world.tables(2, "")];
+    assert_eq!(asked(&world), [BOTH.to_vec(), BOTH.to_vec()]);
+    let deltas = world.put([Row::Lost(Dpid(2), true)]);
+    assert_eq!(asked(&world), [vec!["10.11.1.10"], BOTH.to_vec()]);
+    let changes = |dpid: &Dpid| deltas.get(dpid).is_some_and(|delta| !delta.is_empty());
+    assert!(changes(&Dpid(1)) && !changes(&Dpid(2)), "what the lost one has does not change");
+    let said = state(&world, "web");
+    assert!(
+        said.contains("1 endpoints of TCP port 80 are on switch 0000000000000002, which is lost"),
+        "{said}"
+    );
+    // An endpoint more there changes nothing here; one less neither.
+    assert!(said.contains("10.11.2.10"), "it is an endpoint all the same: {said}");
+    // When the other one is lost, too, everything stays as if none was.
+    world.put([Row::Lost(Dpid(1), true)]);
+    assert_eq!(asked(&world), [vec!["10.11.1.10"], vec!["10.11.2.10"]]);
+    assert!(state(&world, "web").contains("are asked all the same"), "{}", state(&world, "web"));
+    world.put([Row::Lost(Dpid(1), false)]);
+    assert_eq!(asked(&world), [vec!["10.11.1.10"], BOTH.to_vec()]);
+    // The only endpoint there is: nobody is refused.
+    world.put([told(&["10.11.2.10"])]);
+    assert_eq!(asked(&world), [vec!["10.11.2.10"], vec!["10.11.2.10"]]);
+    world.put([told(&BOTH), Row::Lost(Dpid(2), false)]);
+    assert!(before == [world.tables(1, ""), world.tables(2, "")]);
 }
