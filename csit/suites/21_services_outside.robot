@@ -133,6 +133,19 @@ Who Has Been Silent For So Long Is Forgotten At Node Ports
     Put Web
     Host Should Be Answered    beyond    ${NODE 1}    30080    among=${NAMES}
 
+An Address That Nobody Granted Is Refused
+    [Documentation]    It is on the network's link; of one that is elsewhere the service's state tells.
+    ${ports}=    Create List    :TCP:80:8080:30081
+    ${body}=    Service Outside Body    ${OTHER}    other    red    10.96.0.11    ${ports}    203.0.113.99
+    ${answer}=    PUT On Session    coeus    ${SERVICES}/${OTHER}    json=${body}    expected_status=400
+    Should Contain    ${answer.text}    203.0.113.99
+    Should Contain    ${answer.text}    granted
+    Resource Should Not Exist    ${SERVICES}/${OTHER}
+    ${body}=    Service Outside Body    ${OTHER}    other    red    10.96.0.11    ${ports}    192.0.2.99
+    PUT On Session    coeus    ${SERVICES}/${OTHER}    json=${body}    expected_status=201
+    Resource Should Say    ${OPERATIONAL}/coeus-service:service-states/service/${OTHER}    address 192.0.2.99 is granted by no external network
+    DELETE On Session    coeus    ${SERVICES}/${OTHER}    expected_status=200
+
 A Node Port Is One Service's
     ${ports}=    Create List    :TCP:80:8080:30080
     ${body}=    Service Outside Body    ${OTHER}    other    red    10.96.0.11    ${ports}

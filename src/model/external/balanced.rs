@@ -32,6 +32,11 @@ impl Model {
         service.outside.iter().copied().filter(is_own)
     }
 
+    /// Addresses at which a service asks to be reached and is not, since no external network grants them.
+    pub fn ungranted<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = IpAddr> + 'a {
+        service.outside.iter().copied().filter(|address| self.granting(*address).is_none())
+    }
+
     /// Whether a switch has been away for so long that others take over its addresses.
     pub fn is_lost(&self, dpid: Dpid) -> bool {
         self.external.lost.contains(&dpid)

@@ -296,16 +296,29 @@ impl Model {
         all.find(|(_, other)| other.id == mapping.id && other.external != mapping.external)
     }
 
-    /// Two services cannot have one address that a network grants.
+    /// Two services cannot have one address that a network grants; none can have one that is on the link of a network which does not
+    /// grant it. What is elsewhere, or was given by somebody else, is others' business.
     fn check_exposed(&self, uid: &Text, row: &Service, coming: &Coming<'_>) -> Result<(), FloatingFault> {
         let before = self.service(uid);
         for address in &row.outside {
             let is_old = before.is_some_and(|before| before.outside.contains(address));
-            let is_granted = coming.granting.values().any(|network| network.grants(*address));
-            if is_old || !is_granted {
+            if is_old {
                 continue;
             }
             let at = FaultPlace::Service(uid.clone());
+            if !coming.granting.values().any(|network| network.grants(*address)) {
+                let mut networks = coming.granting.iter().filter(|_| !row.reported.contains(address));
+                let Some((network, _)) = networks.find(|(_, network)| network.is_on_link(*address)) else {
+                    continue;
+                };
+                let message = format!(
+                    "{}: external address {address} is outside the granted ranges of {}, on whose link it is; \
+                     have it granted (coeus-external:granted), or choose one that is",
+                    row.said(),
+                    said(network, coming)
+                );
+                return Err(FloatingFault { at, in_use: false, message });
+            }
             if let Some(owner) = self.owner_beside(*address, &at, coming) {
                 let message = format!(
                     "{}: external address {address} is that of {owner}; choose another one",

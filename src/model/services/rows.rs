@@ -25,8 +25,10 @@ pub struct Service {
     pub namespace: Option<Text>,
     /// `cluster-ip-address`, then `coeus-service:secondary-cluster-ip-address`; each once.
     pub addresses: Vec<IpAddr>,
-    /// `external-ip-address`, `ingress-ip-address` and `load-balancer-IP`, those of IPv4, each once.
+    /// `external-ip-address`, `ingress-ip-address` and `load-balancer-IP`, each once.
     pub outside: Vec<IpAddr>,
+    /// Those of them that are in `ingress-ip-address` alone: somebody else may have given them.
+    pub reported: Vec<IpAddr>,
     pub headless: bool,
     /// `external-traffic-policy` Local: who asks from outside gets endpoints of the node that he asked.
     pub external_local: bool,
@@ -220,6 +222,7 @@ impl ServiceNames {
             name: filled(fields, self.name),
             namespace: filled(fields, self.network_ns),
             addresses,
+            reported: self.reported(fields),
             outside: self.outside(fields),
             headless,
             external_local: is_local(self.external_traffic_policy),
@@ -243,6 +246,19 @@ impl ServiceNames {
             faults.push(format!("node-port {written} is out of range; choose one of {first} to {last}"));
         }
         number
+    }
+
+    /// What nobody asks for.
+    fn reported(&self, fields: &Fields) -> Vec<IpAddr> {
+        let [asked, reported] = self.outside.map(|leafs| {
+            let texts = fields.leaf_list(leafs).filter_map(Value::as_text);
+            texts.filter_map(|text| text.parse().ok()).collect::<Vec<IpAddr>>()
+        });
+        let asked_too = |address: &IpAddr| {
+            let balancer = fields.text(self.load_balancer).and_then(|text| text.parse().ok());
+            asked.contains(address) || balancer == Some(*address)
+        };
+        reported.into_iter().filter(|address| !asked_too(address)).collect()
     }
 
     fn outside(&self, fields: &Fields) -> Vec<IpAddr> {

@@ -76,6 +76,10 @@ impl Renderer for ServiceStates {
         for address in taken.filter(|_| !service.headless) {
             reasons.push(format!("address {address} belongs to another service").into());
         }
+        for address in model.ungranted(service) {
+            let what = "is granted by no external network: it is not served from outside";
+            reasons.push(format!("address {address} {what}").into());
+        }
         let ports = model.served_ports(service).map(|served| {
             for reason in &served.reasons {
                 let reason: Text = reason.to_string().into();

@@ -224,3 +224,31 @@ fn napt_switches_tell_where_a_router_is() {
     world.put([ext_router("blue", NET, &[])]);
     assert_eq!(napt_switch(&world), "");
 }
+
+/// Who asks for an address on the link that nobody granted is refused; of what is elsewhere, or others gave, its state tells.
+#[test]
+fn a_service_has_no_address_that_nobody_granted() {
+    let mut world = two_floating();
+    let asks = |address| exposed("web", "blue", &[address], &[]);
+    let (at, in_use, words) = refused(&world, &[asks("203.0.113.99")]).expect("it is on the link");
+    assert_eq!(at, FaultPlace::Service("web".into()));
+    assert!(
+        !in_use && words.contains("203.0.113.99") && words.contains(NET) && words.contains("granted"),
+        "{words}"
+    );
+    assert!(refused(&world, &[asks("2001:db8:113::99")]).is_some());
+    let reported = |address| {
+        let Row::Service(uid, Some(mut row)) = asks(address) else { unreachable!() };
+        row.reported = row.outside.clone();
+        Row::Service(uid, Some(row))
+    };
+    for row in [asks("203.0.113.9"), asks("192.0.2.7"), reported("203.0.113.99")] {
+        assert_eq!(refused(&world, &[row]), None);
+    }
+    world.put([reported("203.0.113.99")]);
+    assert_eq!(refused(&world, &[asks("203.0.113.99")]), None, "it is no other than before");
+    let said = world.read(Operational, "coeus-service:service-states/service=web");
+    assert!(said.contains("address 203.0.113.99 is granted by no external network"), "{said}");
+    world.put([asks("203.0.113.9")]);
+    assert!(!world.read(Operational, "coeus-service:service-states/service=web").contains("granted"));
+}
