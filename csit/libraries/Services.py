@@ -7,6 +7,7 @@ import select
 import shutil
 import socket
 import struct
+import subprocess
 import threading
 import time
 import types
@@ -18,6 +19,7 @@ from robot.libraries.BuiltIn import BuiltIn
 import carry
 import frames
 import sctp
+from lab import wait_until
 from packets import checks_packets, should_be_refused, should_move_on
 
 KINDS = {"TCP": (socket.SOCK_STREAM, 6), "UDP": (socket.SOCK_DGRAM, 17), "SCTP": (socket.SOCK_STREAM, 132)}
@@ -68,19 +70,26 @@ class Services:
         self.servers[pod, protocol, int(port), version] = server
 
     @keyword
+    def start_server_outside(self, port, name):
+        """A TCP server of the host that `Connect Outside` made."""
+        host = types.SimpleNamespace(namespace=BuiltIn().get_library_instance("NorthSouth").outside)
+        self.servers[name, "TCP", int(port), "v4"] = Server(host, "TCP", int(port), name, 4)
+
+    @keyword
     def start_dns_server(self, pod, name, address):
-        """A DNS server in a pod (RFC 1035) that knows one name."""
+        """A DNS server in a pod that knows one name: dnsmasq."""
         self.servers[pod, "DNS", 53, "v4"] = DnsServer(self.lab.pods[pod], name, address)
 
     @keyword
     @checks_packets
-    def name_should_resolve(self, pod, server, name, address):
-        """The pod's own resolver asks a server for a name, as any program would."""
+    def name_should_resolve(self, pod, server, name, address, by_tcp=False):
+        """The pod's own resolver asks a server for a name, as any program would; by TCP as it does for long answers."""
         namespace = self.lab.pods[pod].namespace
         folder = pathlib.Path("/etc/netns") / namespace
         folder.mkdir(parents=True)
         try:
-            (folder / "resolv.conf").write_text(f"nameserver {server}\noptions timeout:1 attempts:2\n", encoding="ascii")
+            options = "options timeout:1 attempts:2" + (" use-vc" if by_tcp else "")
+            (folder / "resolv.conf").write_text(f"nameserver {server}\n{options}\n", encoding="ascii")
             # `ip netns exec` puts the folder's files over those of /etc.
             out = self.lab.pods[pod].inside("getent", "ahostsv4", name, check=False)
         finally:
@@ -301,37 +310,18 @@ class Server(threading.Thread):
         self.join()
 
 
-class DnsServer(threading.Thread):
-    """Answers questions for the address of one name; all other names do not exist."""
+class DnsServer:
+    """dnsmasq in a pod's namespace, which knows one name and asks nobody else."""
 
     def __init__(self, pod, name, address):
-        super().__init__(daemon=True)
-        self.question = b"".join(bytes([len(part)]) + part.encode() for part in name.split(".")) + b"\0"
-        self.address = socket.inet_aton(address)
-        self.socket = carry.inside(pod.namespace, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-        self.socket.bind((pod.addresses[4], 53))
-        self.socket.settimeout(0.2)
-        self.ends = threading.Event()
-        self.start()
-
-    def run(self):
-        while not self.ends.is_set():
-            try:
-                asked, client = self.socket.recvfrom(512)
-            except OSError:
-                continue
-            end = asked.index(b"\0", 12) + 1
-            known = asked[12:end].lower() == self.question
-            is_address = asked[end:end + 4] == b"\0\1\0\1"
-            answer = b"\xc0\x0c\0\1\0\1\0\0\0\x05\0\x04" + self.address if known and is_address else b""
-            flags = b"\x84\0" if known else b"\x84\x03"
-            head = asked[:2] + flags + b"\0\1" + (b"\0\1" if answer else b"\0\0") + b"\0" * 4
-            self.socket.sendto(head + asked[12:end + 4] + answer, client)
-        self.socket.close()
+        words = ["--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--bind-interfaces", "--user=root", "--pid-file="]
+        words += ["--except-interface=lo", f"--listen-address={pod.addresses[4]}", "--local=/#/", f"--host-record={name},{address}"]
+        self.process = subprocess.Popen(["ip", "netns", "exec", pod.namespace, "dnsmasq", *words])
+        wait_until("dnsmasq serves", lambda: ":53 " in pod.inside("ss", "-lun"), 10)
 
     def stop(self):
-        self.ends.set()
-        self.join()
+        self.process.terminate()
+        self.process.wait(10)
 
 
 def with_checksum(packet):

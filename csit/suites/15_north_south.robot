@@ -4,12 +4,14 @@ Documentation       What lies between pods and everything else, on two nodes: pr
 ...                 which pods reach by source NAT.
 Resource            ../resources/coeus.resource
 Library             ../libraries/NorthSouth.py
+Library             ../libraries/Services.py
 Suite Setup         Start Two Nodes
 Suite Teardown      Stop Lab
 
 *** Variables ***
 ${SOURCE NAT}       ${CONFIG}/coeus-north-south:source-nat
 ${NEXT HOPS}        ${OPERATIONAL}/coeus-next-hop:next-hops
+${SERVICE}          5e1f0000-0000-4000-8000-000000000015
 ${ADJACENCY}        ${CONFIG}/l3vpn:vpn-interfaces/vpn-interface/c1/adjacency
 
 *** Test Cases ***
@@ -190,6 +192,24 @@ Translation Ends When It Is Switched Off
     ${body}=    Source Nat Body    node    1    203.0.113.5
     PUT On Session    coeus    ${SOURCE NAT}    json=${body}    expected_status=200
     Ping Should Pass    blue:p1    ${OUTSIDE}
+
+A Service May Stand For A Host Outside
+    [Documentation]    An endpoint that is in no cluster: it is asked as if the client had asked it itself, by source NAT.
+    Start Server Outside    8443    outside
+    ${one}=    Create List    ${OUTSIDE}
+    ${body}=    Service Body    ${SERVICE}    far    blue    10.96.0.77    https:TCP:443:8443
+    PUT On Session    coeus    ${CONFIG}/service:service-information/services/${SERVICE}    json=${body}    expected_status=201
+    ${body}=    Endpoints Body    ${SERVICE}    far    blue    ${one}    https:TCP:8443
+    PUT On Session    coeus    ${CONFIG}/service:endpoints-info/endpoints/${SERVICE}    json=${body}    expected_status=201
+    ${among}=    Create List    outside
+    FOR    ${pod}    IN    blue:p1    red:r1
+        Wait Until Keyword Succeeds    10 s    500 ms    Service Should Answer    ${pod}    10.96.0.77    443    among=${among}    times=4
+        ${bytes}=    Transfer Through Service    ${pod}    10.96.0.77    443
+        Should Be Equal As Integers    ${bytes}    1048576
+    END
+    DELETE On Session    coeus    ${CONFIG}/service:service-information/services/${SERVICE}    expected_status=200
+    DELETE On Session    coeus    ${CONFIG}/service:endpoints-info/endpoints/${SERVICE}    expected_status=200
+    [Teardown]    Services.Stop Servers
 
 Pods Get Outside By IPv6
     [Documentation]    By the address that stands for a node without one of its own, and then by one that is routed to it.

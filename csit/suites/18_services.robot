@@ -86,13 +86,14 @@ A Pod Reaches Itself Through Its Service
     Service Should Answer    blue:w2    fd96::11    81    among=${among}    times=16
 
 A Name Server In A Pod Is Asked By Its Service
-    [Documentation]    The client's own resolver, in its own namespace and in another one.
+    [Documentation]    dnsmasq, and the client's own resolver, in the server's namespace and in another one, by UDP and by TCP.
     Start Dns Server    blue:w2    web.blue.svc    10.96.0.10
     ${one}=    Create List    10.11.2.20
-    Put Service    ${DNS}    dns    blue    10.96.0.53    dns:UDP:53:53
-    Put Endpoints    ${DNS}    dns    blue    ${one}    dns:UDP:53
+    Put Service    ${DNS}    dns    blue    10.96.0.53    dns:UDP:53:53    dns-tcp:TCP:53:53
+    Put Endpoints    ${DNS}    dns    blue    ${one}    dns:UDP:53    dns-tcp:TCP:53
     FOR    ${pod}    IN    blue:c1    blue:c2    red:c3    red:c4
         Name Should Resolve    ${pod}    10.96.0.53    web.blue.svc    10.96.0.10
+        Name Should Resolve    ${pod}    10.96.0.53    web.blue.svc    10.96.0.10    by_tcp=${True}
     END
     DELETE On Session    coeus    ${SERVICES}/${DNS}    expected_status=200
     DELETE On Session    coeus    ${ENDPOINTS}/${DNS}    expected_status=200
@@ -175,6 +176,23 @@ An Endpoint That Goes Is Left At Once
         Udp Sender Should Move On    ${asker}    10.96.0.10    53    ${away}
     END
     Connection Should Live    kept
+
+A Pod That Goes Is Left At Once
+    [Documentation]    Its entry alone is deleted: the endpoints still name its address.
+    ${both}=    Create List    10.11.1.20    10.11.2.20
+    Put Endpoints    ${WEB}    web    blue    ${both}    http:TCP:8080    dns:UDP:5353
+    Keep Connection    stays    blue:c1    10.11.1.20    8080
+    ${asker}=    Client Of    blue:w2    10.96.0.10    53    blue:c1    blue:c2    red:c3    red:c4    blue:w1
+    ${uid}=    Pod Uid    blue:w2
+    ${away}=    Create List    DELETE On Session    coeus    ${CONFIG}/pod:coe/pods/${uid}    params=${WAIT}
+    Udp Sender Should Move On    ${asker}    10.96.0.10    53    ${away}
+    ${here}=    Create List    blue:w1
+    Service Should Answer    red:c4    10.96.0.10    80    among=${here}
+    Connection Should Live    stays
+    ${body}=    Dual Pod Body    w2    blue    2    10.11.2.20    fd00:2::20
+    PUT On Session    coeus    ${CONFIG}/pod:coe/pods/${uid}    json=${body}    params=${WAIT}    expected_status=201
+    ${among}=    Create List    blue:w1    blue:w2
+    Wait Until Keyword Succeeds    10 s    500 ms    Service Should Answer    red:c4    10.96.0.10    80    among=${among}    times=16
 
 Endpoints Of A Lost Node Are Asked No More
     [Documentation]    Nobody takes them away: that the switch of node 2 is lost is enough. Who is told so moves on, datagrams included.
