@@ -98,6 +98,42 @@ class Policies(Beside):
         self.labels[pod] = labels
 
     @keyword
+    def first_packets(self, name, address, label, to, node=1):
+        """A pod that sends datagrams to ports 53 and 54 of another one before it is plugged in and before it has an entry. Its entry is written
+        once it is plugged in. Answers how many of either kind arrived in the second after the first; the pod goes again."""
+        full, key_value = f"blue:{name}", label.split("=")
+        path = f"/rests/data/pod:coe/pods={self.coeus.pod_uid(full)}"
+        self.coeus.plug_pod(name, "blue", node, f"{address}/24", "10.11.1.1")
+        pod, target = self.coeus.pods[full], self.coeus.pods[to]
+        # Nobody has answered yet, so nobody is asked.
+        pod.inside("ip", "neighbour", "replace", target.address, "lladdr", target.mac, "dev", "eth0")
+        ends, seen = threading.Event(), {53: 0, 54: 0}
+        sender = carry.inside(pod.namespace, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        flood = threading.Thread(target=send_until, args=(ends, sender, target.address, list(seen)))
+        body = self.coeus.pod_body(name, "blue", node, address)
+        body["pod:pods"][0]["coeus-policy:label"] = [{"key": key_value[0], "value": key_value[1]}]
+        source = socket.inet_aton(address)
+        with carry.Watch(target.namespace) as watch:
+            flood.start()
+            try:
+                self.request("PUT", path, body)
+                end = time.monotonic() + 10
+                while time.monotonic() < end:
+                    time.sleep(0.02)
+                    for frame in watch.frames():
+                        if frame[12:14] == b"\x08\x00" and frame[23] == 17 and frame[26:30] == source:
+                            seen[int.from_bytes(frame[36:38], "big")] += 1
+                            end = min(end, time.monotonic() + 1) if sum(seen.values()) == 1 else end
+            finally:
+                ends.set()
+                flood.join()
+                sender.close()
+                self.request("DELETE", path)
+                self.coeus.unplug_pod(name, "blue")
+        logger.info(f"{full} with {label}: {seen}")
+        return seen[53], seen[54]
+
+    @keyword
     def isolate_namespace(self, name, isolated):
         body = {"coeus-policy:namespace": [{"name": name, "isolated": isolated == "yes"}]}
         self.change("PUT", f"/rests/data/coeus-policy:namespaces/namespace={name}", body)
@@ -284,6 +320,14 @@ class Policies(Beside):
             )
         space = {"kubernetes.io/metadata.name": pod.split(":")[0]}
         return selects(wanted.get("namespaceSelector", {}), space) and selects(wanted.get("podSelector", {}), self.labels[pod])
+
+
+def send_until(ends, sender, address, ports):
+    """A datagram to each port every millisecond."""
+    while not ends.wait(0.001):
+        for port in ports:
+            with contextlib.suppress(OSError):
+                sender.sendto(b"first", (address, port))
 
 
 class Server:

@@ -9,6 +9,7 @@ Suite Teardown      Stop Lab
 ${POOLS}            /restconf/config/dhcp_allocation_pool:dhcp_allocation_pool/
 ${LEASES}           ${OPERATIONAL}/coeus-dhcp:leases
 ${COUNTERS}         ${OPERATIONAL}/coeus-dhcp:counters
+${POLICY}           9011c700-0000-4000-8000-000000000007
 ${LEVELS}           ${OPERATIONAL}/coeus-dhcp:pools
 
 *** Test Cases ***
@@ -24,6 +25,14 @@ A Pod Without An Address Gets One From The Pool
 The Leased Address Is Routed
     Readdress Pod    blue:p1    192.168.10.3/24    192.168.10.2
     Ping Should Pass    blue:p1    192.168.10.2
+
+A Policy That Denies Everything Does Not Deny This
+    ${body}=    Evaluate    {"k8s:network-policy": [{"uuid": "${POLICY}", "name": "deny", "coeus-policy:namespace": "blue", "network-policy-spec": {"policy-types": ["ingress", "egress"]}}]}
+    PUT On Session    coeus    url=/rests/data/k8s:k8s/network-policies/network-policy=${POLICY}    json=${body}    params=wait=programmed    expected_status=201
+    Ping Should Fail    blue:p1    192.168.10.2
+    ${address}=    Get Lease    blue:p1
+    Should Be Equal    ${address}    192.168.10.3
+    [Teardown]    DELETE On Session    coeus    url=/rests/data/k8s:k8s/network-policies/network-policy=${POLICY}    expected_status=any
 
 A Pod With An Address Of Its Own Is Given That
     Create Pod    p2    blue    1    192.168.10.40

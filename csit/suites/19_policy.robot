@@ -66,6 +66,27 @@ The Node Always Reaches Its Pods And They It
     ${address}=    Node Address    1
     Ping Should Pass    blue:p1    ${address}
 
+ARP Is Outside Of Policies
+    ${spec}=    Evaluate    {"policyTypes": ["Ingress", "Egress"]}
+    Put Policy    deny all    ${spec}
+    Forget Neighbours    blue:p1
+    Ping Should Fail    blue:p1    10.11.1.20
+    ${mac}=    Resolved Mac    blue:p1    10.11.1.20
+    ${own}=    Pod Mac    blue:p2
+    Should Be Equal    ${mac}    ${own}
+
+A Policy Is In Force Before A Pod's First Packet
+    [Documentation]    The pod sends while its port comes and its entry is written; what is denied never arrives, what is allowed does.
+    ${spec}=    Evaluate    {"podSelector": {"matchLabels": {"app": "new"}}, "policyTypes": ["Egress"], "egress": [{"ports": [{"protocol": "UDP", "port": 53}]}]}
+    Put Policy    careful    ${spec}
+    FOR    ${try}    IN RANGE    5
+        ${allowed}    ${denied}=    First Packets    n${try}    10.11.1.${{100 + $try}}    app=new    to=blue:p1
+        Should Be True    ${allowed} > 0
+        Should Be Equal As Integers    ${denied}    0
+        ${allowed}    ${denied}=    First Packets    o${try}    10.11.1.${{120 + $try}}    app=old    to=blue:p1
+        Should Be True    ${allowed} > 0 and ${denied} > 0
+    END
+
 Long Datagrams Pass As Short Ones Do
     ${spec}=    Evaluate    {"ingress": [{"ports": [{"protocol": "UDP", "port": 53}]}]}
     Put Policy    dns    ${spec}

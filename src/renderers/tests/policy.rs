@@ -474,6 +474,41 @@ fn a_conjunction_costs_the_sum_and_a_peer_one_flow() {
     assert_eq!(changed, [1, 1], "{delta:?}");
 }
 
+/// Policies that name the same peers share what says who those are.
+#[test]
+fn two_policies_share_their_peers() {
+    let mut world = web_and_db();
+    for at in 0..20 {
+        let name = format!("q{at}");
+        let own = port(2, &format!("blue:{name}"), 20 + at);
+        world.put([with_app(&name, 2, &format!("10.0.9.{}", at + 1), "web"), own]);
+    }
+    let policy = |number| {
+        let ports = vec![Ports::Range(Protocol::Tcp, number, number)];
+        Policy {
+            ingress: Some(vec![Rule { peers: vec![peer_of("web", "blue")], ports }]),
+            egress: None,
+            ..database()
+        }
+    };
+    let of_peers = |world: &World| {
+        let flows = world.tables(1, "policy").flows;
+        flows.iter().filter(|flow| flow.to_string().contains("nw_src=10.0.9.")).count()
+    };
+    world.put([row("policy", policy(1000))]);
+    assert_eq!(of_peers(&world), 20);
+    let before = world.tables(1, "policy").flows.len();
+    world.put([row("second", policy(2000))]);
+    assert_eq!(of_peers(&world), 20);
+    let more = world.tables(1, "policy").flows.len() - before;
+    assert!(more < 10, "ports, and what they lead to: {more}");
+    // An address more is one flow for both.
+    let delta = world.put([with_app("q20", 2, "10.0.9.99", "web"), port(2, "blue:q20", 60)]);
+    let flows = &delta[&Dpid(1)].flows;
+    let of_peer = flows.iter().filter(|change| change.flow().to_string().contains("nw_src=10.0.9.99"));
+    assert_eq!(of_peer.filter(|change| change.flow().table == 244).count(), 1);
+}
+
 /// Relabelling a peer touches one flow on the switch of the target, and nothing else.
 #[test]
 fn a_label_is_one_flow() {
