@@ -7,6 +7,8 @@ Suite Teardown      Stop Lab
 
 *** Variables ***
 ${NODE API}         /rests/operations/coeus-node
+${LOST}             ${OPERATIONAL}/coeus-external:lost-switches
+${SERVICE}          5e1f0000-0000-4000-8000-000000000012
 ${SWITCHES}         ${OPERATIONAL}/coeus-status:switches/switch
 
 *** Test Cases ***
@@ -21,6 +23,9 @@ A Lost Node Says Since When And Why, And Keeps Its Network
     Create And Plug Pod    p1    blue    1    10.11.1.10    10.11.1.1
     Ping Should Pass    blue:p1    10.11.3.10
     ${before}=    Tables Of    1
+    # Whoever has services wants to know which endpoints are away.
+    ${body}=    Evaluate    {"service:services": [{"uid": "${SERVICE}", "name": "web", "network-NS": "blue"}]}
+    PUT On Session    coeus    ${CONFIG}/service:service-information/services/${SERVICE}    json=${body}    expected_status=201
     Kill Daemon Of    3    vswitchd
     Wait Until Keyword Succeeds    30 s    500 ms    Session Should Be    3    openflow-session    ${FALSE}
     ${session}=    Session Of    3    openflow-session
@@ -28,6 +33,8 @@ A Lost Node Says Since When And Why, And Keeps Its Network
     Should Not Be Empty    ${session}[last-seen]
     ${after}=    Tables Of    1
     Should Be Equal    ${before}    ${after}
+    ${dpid}=    Dpid Of    3
+    Resource Should Come To Say    ${LOST}    ${dpid}
 
 A Node Leaves In One Step
     ${dpid}=    Dpid Of    3
@@ -39,6 +46,8 @@ A Node Leaves In One Step
     Resource Should Not Say    ${CONFIG}/itm-state:dpn-endpoints    192.168.200.3
     Resource Should Not Say    ${CONFIG}/odl-fib:fibEntries    10.11.3.10
     Resource Should Not Say    ${OPERATIONAL}/coeus-status:objects    blue:p3
+    # Who has left is lost no more.
+    Wait Until Keyword Succeeds    10 s    200 ms    Resource Should Not Exist    ${LOST}
     Wait Until Keyword Succeeds    30 s    200 ms    No Flow Should Name    1    10.11.3.
     Wait Until Keyword Succeeds    30 s    200 ms    No Flow Should Name    2    192.168.200.3
 

@@ -200,7 +200,7 @@ impl Neighbours {
     /// Switches that are away for long lose their addresses of services, and their endpoints are asked no more, while there are others.
     async fn look_for_lost(&mut self) {
         let matters = self.world.has_services || !self.world.placed.is_empty();
-        let known = if matters { self.programmers.switches() } else { Vec::new() };
+        let known = if matters { self.programmers.wanted() } else { Vec::new() };
         let known: BTreeSet<Dpid> = known.into_iter().collect();
         let connected = self.programmers.live().into_iter().collect();
         let now = self.now();

@@ -305,6 +305,11 @@ impl Programmers {
         locked(&self.inner.slots).keys().copied().collect()
     }
 
+    /// Switches that are to hold anything: not those that have left for good.
+    pub fn wanted(&self) -> Vec<Dpid> {
+        self.those(|slot| locked(&slot.desired).tables.flow_count() > 0)
+    }
+
     /// Asks a switch something beside its programming. `None`: it is not connected, or does not answer.
     pub async fn ask(&self, dpid: Dpid, request: MultipartRequest) -> Option<Vec<MultipartReply>> {
         let session = locked(&self.slot(dpid).session).clone()?;
