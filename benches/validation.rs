@@ -31,6 +31,8 @@ module hosts {
       leaf peer { type leafref { path "/hosts/host/name"; } }
       leaf peer-address { type leafref { path "../../host/address"; } }
       leaf gateway { type leafref { path "/hosts/host/name"; } must "/hosts/host[name = current()]/address"; }
+      leaf watches { type instance-identifier; must "deref(.)/h:address"; }
+      leaf watches-tag { type instance-identifier; must "deref(.)/../h:real"; }
       leaf tagged { type boolean; }
       leaf tag { when "../tagged = 'true'"; type uint16; mandatory true; }
       choice kind { mandatory true; leaf real { type empty; } leaf virtual { type empty; } }
@@ -67,7 +69,10 @@ fn host(number: usize) -> (String, String) {
         String::new()
     } else {
         let peer = number - 1;
-        format!(r#","peer":"h{peer}","peer-address":"a{peer}","gateway":"h{peer}""#)
+        let peer_path = format!("/hosts:hosts/host[name='h{peer}']");
+        format!(
+            r#","peer":"h{peer}","peer-address":"a{peer}","gateway":"h{peer}","watches":"{peer_path}","watches-tag":"{peer_path}/tag""#
+        )
     };
     let body = format!(
         r#"{{"hosts:host":[{{"name":"h{number}","address":"a{number}","tagged":true,"tag":1,"real":[null]{refers}}}]}}"#
@@ -108,6 +113,12 @@ fn main() {
             },
         },
         Case {
+            name: "host: a leaf that another one's condition points at",
+            schema: hosts,
+            entry: host,
+            edit: |count| (format!("hosts:hosts/host=h{}/tag", count / 2), Some(r#"{"hosts:tag":2}"#.into())),
+        },
+        Case {
             name: "host: one more",
             schema: hosts,
             entry: host,
@@ -117,7 +128,8 @@ fn main() {
                     path,
                     Some(
                         body.replace(&format!("h{count}\""), &format!("h{}\"", count - 1))
-                            .replace(&format!("\"a{count}\""), &format!("\"a{}\"", count - 1)),
+                            .replace(&format!("\"a{count}\""), &format!("\"a{}\"", count - 1))
+                            .replace(&format!("'h{count}'"), &format!("'h{}'", count - 1)),
                     ),
                 )
             },

@@ -1,12 +1,12 @@
 //! What is checked across nodes, compiled from the models: must, when, leafref.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::data::Node;
 use super::ir::{Kind, Schema, SchemaId, Type};
 use super::lexical::{default_value, key_leafs};
 use super::value::Value;
-use super::xpath::{Expr, Path, Read, compile};
+use super::xpath::{By, Expr, Path, Read, compile};
 
 /// The compiled rules of a schema, with the reverse index from a schema node to the rules that read it.
 #[derive(Debug, Default)]
@@ -16,6 +16,10 @@ pub struct Rules {
     pub(super) on: HashMap<SchemaId, Vec<usize>>,
     /// Rules that read a node, and from where.
     pub(super) readers: HashMap<SchemaId, Vec<(usize, Read)>>,
+    /// Rules that read whatever an instance-identifier names.
+    pub(super) followers: Vec<(usize, Read)>,
+    /// Leafs with an instance-identifier that rules follow, and how many steps up from what it names they go then.
+    pub(super) climbs: HashMap<SchemaId, BTreeSet<usize>>,
     /// What leafs refer to that must exist.
     pub(super) references: HashMap<SchemaId, Reference>,
     /// Leafs by the target of their leafrefs.
@@ -26,7 +30,7 @@ pub struct Rules {
     pub(super) leading: HashSet<SchemaId>,
     /// Is there a `unique` in any list?
     unique: bool,
-    /// Are there instance-identifiers that must lead somewhere?
+    /// Are there instance-identifiers that must lead somewhere, or that rules follow?
     pub(super) pointers: bool,
     /// Mandatory choices, as indices into [`Schema::choices`], by the node around them.
     pub(super) mandatory_choices: HashMap<SchemaId, Vec<u32>>,
@@ -137,6 +141,7 @@ impl Rules {
                 _ => {}
             }
         }
+        rules.pointers |= !rules.followers.is_empty();
         rules.choices(schema)?;
         rules.lead(schema);
         Ok(rules)
@@ -225,9 +230,9 @@ impl Rules {
         self.unique || !self.indexed.is_empty()
     }
 
-    /// May this leaf hold such an instance-identifier?
+    /// May this leaf hold an instance-identifier that must lead somewhere, or that rules follow?
     pub(super) fn points(&self, leaf: SchemaId) -> bool {
-        self.references.get(&leaf).is_some_and(Reference::points)
+        self.climbs.contains_key(&leaf) || self.references.get(&leaf).is_some_and(Reference::points)
     }
 
     /// The default of a leaf or leaf-list.
@@ -270,10 +275,20 @@ impl Rules {
         // Operations are checked when they are called; no change of data concerns them.
         if schema.operation_of(node).is_none() {
             expr.reads(schema, context, &mut |read| {
-                if let Some(lookup) = read.lookup {
-                    self.indexed.insert(lookup.leaf);
+                match read.by {
+                    Some(By::Key(lookup)) => {
+                        self.indexed.insert(lookup.leaf);
+                    }
+                    Some(By::Pointer(pointer)) => {
+                        self.indexed.insert(pointer.leaf);
+                        self.climbs.entry(pointer.leaf).or_default().insert(pointer.climb);
+                    }
+                    None => {}
                 }
-                let readers = self.readers.entry(read.node).or_default();
+                let readers = match read.node {
+                    Some(node) => self.readers.entry(node).or_default(),
+                    None => &mut self.followers,
+                };
                 if !readers.contains(&(number, read)) {
                     readers.push((number, read));
                 }

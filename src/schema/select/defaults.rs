@@ -64,7 +64,9 @@ pub(super) fn possible(schema: &Schema, root: &Fields, above: &DataPath, child: 
         return true;
     }
     let Ok(rules) = schema.rules() else { return true };
-    let parent = Place::at(root, above);
+    let there = Place::at(root, above);
+    let missing = above.steps.iter().skip(there.frames.len());
+    let parent = missing.fold(there, |place, step| place.imagined(step.node));
     let place = parent.imagined(child);
     rules.of(child).all(|rule| {
         let RuleKind::When(number) = rule.kind else { return true };

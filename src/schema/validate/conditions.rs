@@ -1,17 +1,13 @@
 //! must and when: at their own nodes, and when something changed that they read.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashSet};
 
-use super::super::data::Node;
-use super::super::diff::pairs;
-use super::super::fields::Fields;
 use super::super::ir::{Choice, Kind, SchemaId};
 use super::super::lexical::{key_text, parse_value};
 use super::super::path::DataPath;
 use super::super::rules::{Rule, RuleKind};
 use super::super::tree::NodeRef;
-use super::super::xpath::{Expr, Lookup, Place, Read, check};
+use super::super::xpath::{By, Expr, Lookup, Place, Pointer, check};
 use super::{ValidationErrorKind, Validator};
 
 impl<'a> Validator<'a> {
@@ -73,42 +69,22 @@ impl<'a> Validator<'a> {
         whens.all(|rule| self.holds(rule, &above.imagined(child)))
     }
 
-    /// The schema nodes in which two states of one context differ (`whole`: lists in it are new or gone too).
-    pub(super) fn touched(&self, a: &Fields, b: &Fields, whole: bool, found: &mut HashSet<SchemaId>) {
-        if self.rules.readers.is_empty() || a.ptr_eq(b) {
-            return;
-        }
-        let empty = Arc::default();
-        for (id, x, y) in pairs(a, b) {
-            match (x, y) {
-                (Some(Node::Container(x)), Some(Node::Container(y))) => self.touched(x, y, whole, found),
-                (Some(Node::Container(one)), None) | (None, Some(Node::Container(one))) => {
-                    found.insert(id);
-                    self.touched(one, &empty, whole, found);
-                }
-                (Some(Node::List(one)), None) | (None, Some(Node::List(one))) if whole => {
-                    found.insert(id);
-                    one.iter().for_each(|(_, entry)| self.touched(entry, &empty, true, found));
-                }
-                (Some(Node::List(_)), _) | (_, Some(Node::List(_))) => {}
-                (x, y) if x != y => {
-                    found.insert(id);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Runs the rules elsewhere that read what was touched.
-    pub(super) fn readers(&mut self, path: &DataPath, touched: &HashSet<SchemaId>) {
+    /// Runs the rules elsewhere that read what was touched; `changed` are the paths of that, where rules follow pointers.
+    pub(super) fn readers(&mut self, path: &DataPath, touched: &HashSet<SchemaId>, changed: &[DataPath]) {
         let rules = self.rules;
-        let mut all: Vec<(usize, Read)> =
-            touched.iter().filter_map(|id| rules.readers.get(id)).flatten().copied().collect();
-        all.sort_unstable();
-        for (number, read) in all {
+        let reading = touched.iter().filter_map(|id| rules.readers.get(id)).flatten();
+        // By how they come to it: it does not matter to what.
+        let all: BTreeSet<(usize, usize, Option<By>)> =
+            reading.chain(&rules.followers).map(|(number, read)| (*number, read.apex, read.by)).collect();
+        for (number, apex, by) in all {
             let rule = &rules.all[number];
             let chain = self.schema.way_to(rule.node);
-            match read.lookup.and_then(|lookup| self.looking_up(path, lookup)) {
+            let places = match by {
+                Some(By::Key(lookup)) => self.looking_up(path, lookup),
+                Some(By::Pointer(pointer)) => Some(self.pointing(changed, pointer)),
+                None => None,
+            };
+            match places {
                 Some(places) => {
                     for place in places {
                         self.run_below(number, &place, &chain);
@@ -118,7 +94,7 @@ impl<'a> Validator<'a> {
                     let shared =
                         path.steps.iter().zip(&chain).take_while(|(step, id)| step.node == **id).count();
                     // The rule may look at other entries than the changed one: start where it may have come from.
-                    let shared = shared.min(read.apex);
+                    let shared = shared.min(apex);
                     // Below the change with no list in between: visited already.
                     let is_list = |id: &SchemaId| matches!(self.schema.node(*id).kind, Kind::List { .. });
                     if shared == path.steps.len() && !chain[shared..].iter().any(is_list) {
@@ -131,6 +107,29 @@ impl<'a> Validator<'a> {
         }
     }
 
+    /// The places near which rules follow an instance-identifier to something near what changed.
+    fn pointing(&mut self, changed: &[DataPath], pointer: Pointer) -> Vec<DataPath> {
+        let Pointer { leaf, shared, climb } = pointer;
+        let schema = self.schema;
+        let index = self.index();
+        let mut places = BTreeSet::new();
+        let mut add = |held: &DataPath| {
+            places.insert(DataPath { steps: held.steps.iter().take(shared).cloned().collect() });
+        };
+        for path in changed {
+            let text = path.display(schema);
+            index.pointing_into(&text).filter(|held| held.last_node() == Some(leaf)).for_each(&mut add);
+            let mut above = path.clone();
+            loop {
+                index.naming_below(leaf, climb, &above).for_each(&mut add);
+                if above.steps.pop().is_none() {
+                    break;
+                }
+            }
+        }
+        places.into_iter().collect()
+    }
+
     /// The places near which rules look an entry up that the path leads to or through, by the leaf that holds its key.
     /// `None`: the path does not tell the entry.
     fn looking_up(&mut self, path: &DataPath, lookup: Lookup) -> Option<Vec<DataPath>> {
@@ -141,10 +140,8 @@ impl<'a> Validator<'a> {
         let held = self.index().holders(lookup.leaf, &value);
         let places =
             held.map(|path| DataPath { steps: path.steps.iter().take(lookup.shared).cloned().collect() });
-        let mut places: Vec<DataPath> = places.collect();
-        places.sort();
-        places.dedup();
-        Some(places)
+        let places: BTreeSet<DataPath> = places.collect();
+        Some(places.into_iter().collect())
     }
 
     /// Runs a rule at all its instances below a place.
@@ -166,6 +163,9 @@ impl<'a> Validator<'a> {
         for place in self.instances(place, above) {
             if let Some(fields) = place.fields().filter(|fields| fields.get(*node).is_none()) {
                 self.absent(&place, fields, *node);
+                if matches!(rule.kind, RuleKind::When(_)) && self.may_be_implied(*node) {
+                    self.implied.push(place.path().child(*node));
+                }
             }
         }
     }

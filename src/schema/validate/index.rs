@@ -24,6 +24,8 @@ pub struct Index {
     rows: HashMap<Row, HashSet<Key>>,
     /// The leafs that hold an instance-identifier, by its text.
     pointers: BTreeMap<Text, HashSet<DataPath>>,
+    /// Of leafs that rules follow, the places that hold an instance-identifier, by what is so many steps above what it names.
+    named_below: HashMap<(SchemaId, usize, DataPath), HashSet<DataPath>>,
 }
 
 /// A list, the number of a `unique` statement of it, and values.
@@ -100,6 +102,16 @@ impl Index {
             .take_while(move |(text, _)| text.starts_with(path))
             .filter(move |(text, _)| below(text))
             .flat_map(|(_, places)| places)
+    }
+
+    /// The places of such a leaf that name something exactly `climb` steps below a path (or, at the root, up to so many).
+    pub(super) fn naming_below(
+        &self,
+        leaf: SchemaId,
+        climb: usize,
+        path: &DataPath,
+    ) -> impl Iterator<Item = &DataPath> {
+        self.named_below.get(&(leaf, climb, path.clone())).into_iter().flatten()
     }
 }
 
@@ -181,6 +193,15 @@ impl Walk<'_> {
             }
             if places.is_empty() {
                 self.index.pointers.remove(text);
+            }
+            if let Some(climbs) = self.rules.climbs.get(&id)
+                && let Ok(named) = DataPath::parse_instance_identifier(self.schema, text)
+            {
+                for climb in climbs {
+                    let mut above = named.clone();
+                    above.steps.truncate(above.steps.len().saturating_sub(*climb));
+                    turn(&mut self.index.named_below, (id, *climb, above), path.clone(), way);
+                }
             }
         }
         turn(&mut self.index.holders, (id, value.clone()), path, way);

@@ -11,6 +11,7 @@ mod index;
 mod lists;
 mod operation;
 mod references;
+mod touched;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -74,8 +75,10 @@ struct Validator<'a> {
     errors: Vec<ValidationError>,
     /// Targets of leafrefs with values that were there before.
     gone: Vec<(SchemaId, Value)>,
-    /// Paths of what was there before, where instance-identifiers may lead to it.
-    gone_paths: Vec<DataPath>,
+    /// Paths of what changed, where instance-identifiers may lead to it.
+    changed: Vec<DataPath>,
+    /// What is there by default may have come or gone here, as its condition reads what changed.
+    implied: Vec<DataPath>,
     index: &'a mut Index,
     /// Rules run because of what they read, with the place below which they were run.
     run: HashSet<(usize, DataPath)>,
@@ -104,7 +107,8 @@ impl<'a> Validator<'a> {
             root,
             errors: Vec::new(),
             gone: Vec::new(),
-            gone_paths: Vec::new(),
+            changed: Vec::new(),
+            implied: Vec::new(),
             index,
             run: HashSet::new(),
             operation: false,
@@ -114,6 +118,9 @@ impl<'a> Validator<'a> {
     fn all(&mut self, changes: &'a [Difference]) {
         for change in changes {
             self.change(change);
+        }
+        while let Some(path) = self.implied.pop() {
+            self.come_or_gone(&path);
         }
         self.dangling();
     }
@@ -133,7 +140,8 @@ impl<'a> Validator<'a> {
         self.operation || self.schema.node(id).config
     }
 
-    fn change(&mut self, (path, before, after): &'a Difference) {
+    fn change(&mut self, change: &'a Difference) {
+        let (path, before, after) = change;
         let place = Place::at(self.root, path);
         let reached = place.frames.len() == path.steps.len();
         let Some(last) = path.steps.last() else { return };
@@ -166,15 +174,17 @@ impl<'a> Validator<'a> {
             before.is_none() || after.is_none(),
             &mut touched,
         );
-        self.readers(path, &touched);
+        let changed = self.changed_paths(change);
+        self.readers(path, &touched, &changed);
+        self.changed.extend(changed);
         match before {
-            Some(Node::Container(old)) => self.vanished(path, old, new),
+            Some(Node::Container(old)) => self.vanished(old, new),
             // A leaf or leaf-list of the top level.
             Some(Node::Leaf(_) | Node::LeafList(_)) => {
                 let fields = |node: &Option<Node>| {
                     Fields::of(node.iter().map(|node| (last.node, node.clone())).collect())
                 };
-                self.vanished(&path.parent().unwrap_or_default(), &fields(before), Some(&fields(after)));
+                self.vanished(&fields(before), Some(&fields(after)));
             }
             _ => {}
         }

@@ -110,56 +110,30 @@ impl<'a> Validator<'a> {
         }
     }
 
-    /// Remembers what leafrefs and instance-identifiers may have led to and is not there any more.
-    pub(super) fn vanished(&mut self, at: &DataPath, old: &Fields, new: Option<&Fields>) {
+    /// Remembers what leafrefs may have led to and is not there any more.
+    pub(super) fn vanished(&mut self, old: &Fields, new: Option<&Fields>) {
         let rules = self.rules;
-        let pointers = rules.pointers;
-        if rules.referrers.is_empty() && !pointers || new.is_some_and(|new| old.ptr_eq(new)) {
+        if rules.referrers.is_empty() || new.is_some_and(|new| old.ptr_eq(new)) {
             return;
-        }
-        if new.is_none() && pointers {
-            self.gone_paths.push(at.clone());
         }
         for (id, node) in old.iter() {
             let after = new.and_then(|new| new.get(*id));
-            if after.is_none() && new.is_some() && pointers {
-                self.gone_paths.push(at.clone().child(*id));
-            }
             match node {
                 Node::Leaf(value) if after != Some(node) && rules.referrers.contains_key(id) => {
                     self.gone.push((*id, value.clone()));
                 }
-                Node::LeafList(values) if after != Some(node) => {
+                Node::LeafList(values) if after != Some(node) && rules.referrers.contains_key(id) => {
                     let kept =
                         |value: &Value| matches!(after, Some(Node::LeafList(new)) if new.contains(value));
                     let lost = values.iter().filter(|value| !kept(value));
-                    for value in lost {
-                        if rules.referrers.contains_key(id) {
-                            self.gone.push((*id, value.clone()));
-                        }
-                        if pointers {
-                            self.gone_paths
-                                .push(at.clone().entry(*id, super::super::data::Key::one(value.clone())));
-                        }
-                    }
+                    self.gone.extend(lost.map(|value| (*id, value.clone())));
                 }
-                Node::Container(inner) => {
-                    self.vanished_below(&at.clone().child(*id), inner, after.and_then(Node::fields));
-                }
+                Node::Container(inner) => self.vanished(inner, after.and_then(Node::fields)),
                 Node::List(list) if new.is_none() => {
-                    list.iter().for_each(|(_, entry)| self.vanished_below(at, entry, None));
+                    list.iter().for_each(|(_, entry)| self.vanished(entry, None));
                 }
                 _ => {}
             }
-        }
-    }
-
-    /// The same where the path of what is gone has been remembered already.
-    fn vanished_below(&mut self, at: &DataPath, old: &Fields, new: Option<&Fields>) {
-        let known = self.gone_paths.len();
-        self.vanished(at, old, new);
-        if new.is_none() {
-            self.gone_paths.truncate(known);
         }
     }
 
@@ -167,8 +141,8 @@ impl<'a> Validator<'a> {
     pub(super) fn dangling(&mut self) {
         let rules = self.rules;
         let gone: HashSet<(SchemaId, Value)> = std::mem::take(&mut self.gone).into_iter().collect();
-        let gone_paths = std::mem::take(&mut self.gone_paths);
-        if gone.is_empty() && gone_paths.is_empty() {
+        let changed = std::mem::take(&mut self.changed);
+        if gone.is_empty() && changed.is_empty() {
             return;
         }
         let mut referring: Vec<DataPath> = Vec::new();
@@ -177,7 +151,7 @@ impl<'a> Validator<'a> {
                 referring.extend(self.index().holders(*referrer, value).cloned());
             }
         }
-        for path in gone_paths {
+        for path in changed {
             let text = path.display(self.schema);
             referring.extend(self.index().pointing_into(&text).cloned());
         }

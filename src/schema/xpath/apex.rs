@@ -60,6 +60,21 @@ impl PathStep {
         }
     }
 
+    /// How many levels it goes down at least; `None`: it may go up to the root.
+    pub(super) fn levels(&self) -> Option<isize> {
+        Some(match self {
+            PathStep::Child { .. } => 1,
+            PathStep::Parent => -1,
+            PathStep::Filter(_) => 0,
+            PathStep::Walk { axis, .. } => match axis {
+                Axis::Child | Axis::Descendant => 1,
+                Axis::Itself | Axis::DescendantOrSelf => 0,
+                Axis::Parent => -1,
+                Axis::Ancestor | Axis::AncestorOrSelf => return None,
+            },
+        })
+    }
+
     pub(super) fn predicates(&self) -> &[Expr] {
         match self {
             PathStep::Parent => &[],

@@ -42,7 +42,7 @@ impl<'a> Eval<'_, 'a> {
     }
 
     /// The literal is brought to the canonical form of the leaf first, so that prefixes of identities do not matter.
-    fn equals(&self, place: &Place<'a>, text: &str) -> bool {
+    pub(super) fn equals(&self, place: &Place<'a>, text: &str) -> bool {
         match (place.node(), place.id()) {
             (NodeRef::Leaf(value), Some(id)) => match parse_value(self.schema, id, text) {
                 Ok(literal) => literal == *value,

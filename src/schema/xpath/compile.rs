@@ -5,7 +5,7 @@ use super::super::lexical::type_of;
 use super::functions::Function;
 use super::steps::At;
 use super::tokens::{Token, tokens};
-use super::{Arithmetic, Comparison, Expr, Path, PathStep, Start};
+use super::{Arithmetic, Comparison, Expr, Leads, Path, PathStep, Start};
 
 /// Parentheses, brackets and arguments in one another.
 const DEEPEST: usize = 32;
@@ -265,23 +265,58 @@ impl Parser<'_> {
         Ok(without(Expr::Call(function, arguments)))
     }
 
-    /// Where leafs of a leafref lead.
+    /// Where leafs that refer to something lead.
     fn deref(&self, nodes: Expr, at: &At) -> Result<(Expr, At), String> {
-        let (mut paths, mut targets) = (Vec::new(), Vec::new());
+        let (mut leads, mut targets) = (Vec::new(), At::new());
         for leaf in at.iter().flatten() {
-            let Some(Type::LeafRef { target: Some(target), path, .. }) = type_of(self.schema, *leaf) else {
-                let name = &self.schema.node(*leaf).name;
-                return Err(format!("deref() follows leafrefs, and {name:?} is none"));
-            };
-            let module = self.schema.node(*leaf).module;
-            let Expr::Path(path) = compile(self.schema, module, Some(*leaf), path)? else {
-                return Err(format!("{path:?} is no path"));
-            };
-            paths.push((*leaf, path));
-            targets.push(Some(*target));
+            if let Some(type_) = type_of(self.schema, *leaf) {
+                self.leads(*leaf, type_, &mut leads, &mut targets)?;
+            }
         }
-        let start = Start::Deref(Box::new(nodes), paths);
+        if leads.is_empty() {
+            let names = at.iter().flatten().map(|id| format!("{:?}", self.schema.node(*id).name));
+            let names: Vec<String> = names.collect();
+            return Err(format!(
+                "deref() follows leafrefs and instance-identifiers, and {} is none",
+                names.join(", ")
+            ));
+        }
+        targets.sort_unstable();
+        targets.dedup();
+        let start = Start::Deref(Box::new(nodes), leads);
         Ok((Expr::Path(Path { start, steps: Vec::new() }), targets))
+    }
+
+    /// Where a leaf of this type leads, and what may be there.
+    fn leads(
+        &self,
+        leaf: SchemaId,
+        type_: &Type,
+        leads: &mut Vec<(SchemaId, Leads)>,
+        targets: &mut At,
+    ) -> Result<(), String> {
+        let schema = self.schema;
+        match type_ {
+            Type::LeafRef { target: Some(target), path, .. } => {
+                let Expr::Path(path) = compile(schema, schema.node(leaf).module, Some(leaf), path)? else {
+                    return Err(format!("{path:?} is no path"));
+                };
+                leads.push((leaf, Leads::Along(path)));
+                targets.push(Some(*target));
+            }
+            Type::InstanceIdentifier { .. } => {
+                leads.push((leaf, Leads::There));
+                let data = schema.nodes.iter().map(|node| node.id);
+                targets.extend(data.filter(|id| schema.operation_of(*id).is_none()).map(Some));
+            }
+            Type::Union(members) => {
+                for member in members {
+                    self.leads(leaf, member, leads, targets)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// The right sides of `[key=…]` predicates, if they name an entry in full and do not depend on it.

@@ -22,7 +22,7 @@ use functions::Function;
 pub(super) use compile::compile;
 pub(super) use eval::{Eval, check, check_among};
 pub(super) use place::{Frame, Place};
-pub(super) use reads::{Lookup, Read};
+pub(super) use reads::{By, Lookup, Pointer, Read};
 
 /// A compiled expression.
 #[derive(Debug, Clone)]
@@ -77,8 +77,18 @@ pub enum Start {
     Current,
     /// A set of nodes in parentheses.
     Of(Box<Expr>),
-    /// What leafs refer to (RFC 7950 section 10.3.1): the leafs, and the path of the leafref of each that may be among them.
-    Deref(Box<Expr>, Vec<(SchemaId, Path)>),
+    /// What the first of some leafs refers to (RFC 7950 section 10.3.1): the leafs, and where each of those that may be among
+    /// them leads. A union has several; the first counts that leads somewhere.
+    Deref(Box<Expr>, Vec<(SchemaId, Leads)>),
+}
+
+/// Where the value of a leaf leads.
+#[derive(Debug, Clone)]
+pub enum Leads {
+    /// Along the path of a leafref.
+    Along(Path),
+    /// To the node that an instance-identifier names.
+    There,
 }
 
 #[derive(Debug, Clone)]

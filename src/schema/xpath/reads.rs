@@ -2,21 +2,30 @@
 
 use std::collections::BTreeSet;
 
-use super::{Expr, Path, PathStep, Start};
+use super::{Expr, Leads, Path, PathStep, Start};
 use crate::schema::lexical::{key_leafs, type_of};
 use crate::schema::{Kind, Schema, SchemaId, Type};
 
-/// A node that an expression reads.
+/// What an expression reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Read {
-    pub node: SchemaId,
+    /// `None`: whatever an instance-identifier names.
+    pub node: Option<SchemaId>,
     /// The instance of the rule and the node read have so many steps in common at least.
     pub apex: usize,
-    /// The node is reached by the key of an entry, which a leaf near the rule holds.
-    pub lookup: Option<Lookup>,
+    /// A leaf near the rule tells which instance of the node is read.
+    pub by: Option<By>,
 }
 
-/// `list[key = current()/…/leaf]`: a change of an entry concerns the rules whose leaf has the value of its key.
+/// How a leaf near the rule tells what is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    Key(Lookup),
+    Pointer(Pointer),
+}
+
+/// `list[key = current()/…/leaf]`, or a leafref to the key: a change of an entry concerns the rules whose leaf has the value of
+/// its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lookup {
     pub list: SchemaId,
@@ -25,6 +34,16 @@ pub struct Lookup {
     pub leaf: SchemaId,
     /// The instance of the rule and the leaf have so many steps in common.
     pub shared: usize,
+}
+
+/// `deref(…)` of an instance-identifier: a change concerns the rules whose leaf names something near it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pointer {
+    pub leaf: SchemaId,
+    /// The instance of the rule and the leaf have so many steps in common at least.
+    pub shared: usize,
+    /// What is read hangs at most so many steps above what is named.
+    pub climb: usize,
 }
 
 /// Where a walk over an expression stands: depths are in steps below the root.
@@ -36,15 +55,46 @@ struct Around<'a> {
     context: usize,
     current: usize,
     apex: usize,
-    /// The lookup that led here, and the depth of its entry.
-    lookup: Option<(Lookup, usize)>,
+    via: Option<Via>,
+}
+
+/// What led to the context.
+#[derive(Clone, Copy)]
+enum Via {
+    /// The key of an entry, and the depth of that.
+    Key(Lookup, usize),
+    /// An instance-identifier, and how many steps below what it names the context is.
+    Pointer(Pointer, isize),
+}
+
+impl Via {
+    /// After another step, which ends at this depth or deeper.
+    fn step(self, step: &PathStep, depth: usize) -> Option<Via> {
+        match (self, step) {
+            (Via::Key(_, entry), PathStep::Parent) => (depth >= entry).then_some(self),
+            (Via::Key(..), PathStep::Child { .. } | PathStep::Filter(_)) => Some(self),
+            (Via::Key(..), PathStep::Walk { .. }) => None,
+            (Via::Pointer(pointer, below), step) => {
+                let below = below + step.levels()?;
+                let climb = pointer.climb.max(usize::try_from(-below).unwrap_or(0));
+                Some(Via::Pointer(Pointer { climb, ..pointer }, below))
+            }
+        }
+    }
+
+    fn by(self) -> By {
+        match self {
+            Via::Key(lookup, _) => By::Key(lookup),
+            Via::Pointer(pointer, _) => By::Pointer(pointer),
+        }
+    }
 }
 
 impl Expr {
     /// Calls `found` with everything that the expression reads, evaluated at the node `own` (`None`: the root).
     pub fn reads(&self, schema: &Schema, own: Option<SchemaId>, found: &mut dyn FnMut(Read)) {
         let depth = own.map_or(0, |id| usize::from(schema.node(id).depth) + 1);
-        let around = Around { schema, own, context: depth, current: depth, apex: usize::MAX, lookup: None };
+        let around = Around { schema, own, context: depth, current: depth, apex: usize::MAX, via: None };
         self.walk(around, found);
     }
 
@@ -70,40 +120,106 @@ impl Path {
     fn walk(&self, around: Around<'_>, found: &mut dyn FnMut(Read)) {
         let apex = self.apex(around.context, around.current).min(around.apex);
         let mut depth = self.start_depth(around.context, around.current);
-        let mut lookup = None;
+        let mut via = None;
         match &self.start {
-            Start::Context => lookup = around.lookup,
+            Start::Context => via = around.via,
             Start::Root | Start::Current => {}
             Start::Of(expr) => expr.walk(around, found),
-            Start::Deref(expr, paths) => {
+            Start::Deref(expr, leads) => {
                 expr.walk(around, found);
+                let shared = expr.apex(around.context, around.current).min(around.apex);
                 // The leafs may be anywhere.
-                let around = Around { context: 0, current: 0, apex, lookup: None, ..around };
-                paths.iter().for_each(|(_, path)| path.walk(around, found));
+                let around = Around { context: 0, current: 0, apex, via: None, ..around };
+                via = follow(leads, shared, around, found);
+                if let Some(Via::Key(_, entry)) = via {
+                    depth = entry + 1;
+                }
             }
         }
         for step in &self.steps {
             depth = step.depth(depth);
+            via = via.and_then(|via| via.step(step, depth));
             match step {
-                PathStep::Parent => lookup = lookup.filter(|(_, entry)| depth >= *entry),
+                PathStep::Parent | PathStep::Filter(_) => {}
                 PathStep::Child { node, keys, .. } => {
                     if let Some(keys) = keys {
-                        lookup = lookup_of(*node, keys, &around).map(|lookup| (lookup, depth)).or(lookup);
+                        via = lookup_of(*node, keys, &around).map(|lookup| Via::Key(lookup, depth)).or(via);
                     }
-                    found(Read { node: *node, apex, lookup: lookup.map(|(lookup, _)| lookup) });
+                    found(Read { node: Some(*node), apex, by: via.map(Via::by) });
                 }
                 PathStep::Walk { nodes, .. } => {
-                    lookup = None;
                     // What is between is read, too: with it goes what hangs there.
                     let ways = nodes.iter().flat_map(|node| around.schema.way_to(*node));
                     let ways: BTreeSet<SchemaId> = ways.collect();
-                    ways.into_iter().for_each(|node| found(Read { node, apex, lookup: None }));
+                    ways.into_iter()
+                        .for_each(|node| found(Read { node: Some(node), apex, by: via.map(Via::by) }));
                 }
-                PathStep::Filter(_) => {}
             }
-            let inside = Around { context: depth, apex, lookup, ..around };
+            let inside = Around { context: depth, apex, via, ..around };
             step.predicates().iter().for_each(|predicate| predicate.walk(inside, found));
         }
+    }
+}
+
+/// What is read where leafs lead that share so many steps with the rule; and what led there, if that is one leaf with one way.
+fn follow(
+    leads: &[(SchemaId, Leads)],
+    shared: usize,
+    around: Around<'_>,
+    found: &mut dyn FnMut(Read),
+) -> Option<Via> {
+    let schema = around.schema;
+    let (apex, alone) = (around.apex, leads.len() == 1);
+    let mut via = None;
+    for (leaf, way) in leads {
+        match way {
+            Leads::There => {
+                let pointer = Pointer { leaf: *leaf, shared, climb: 0 };
+                via = (alone && is_held(schema, *leaf)).then_some(Via::Pointer(pointer, 0));
+                found(Read { node: None, apex, by: via.map(Via::by) });
+            }
+            Leads::Along(path) => match lookup_along(schema, *leaf, path, shared).filter(|_| alone) {
+                Some((lookup, above, depth)) => {
+                    above.walk(around, found);
+                    via = Some(Via::Key(lookup, depth));
+                    for node in [Some(lookup.list), path.target()] {
+                        found(Read { node, apex, by: Some(By::Key(lookup)) });
+                    }
+                }
+                None => path.walk(around, found),
+            },
+        }
+    }
+    via
+}
+
+/// A leafref to the key of a list, without conditions: it looks an entry up. With the path of the list's parent, and the depth
+/// of entries.
+fn lookup_along(
+    schema: &Schema,
+    leaf: SchemaId,
+    path: &Path,
+    shared: usize,
+) -> Option<(Lookup, Path, usize)> {
+    let [above @ .., PathStep::Child { node: list, .. }, PathStep::Child { node: key, .. }] = &path.steps[..]
+    else {
+        return None;
+    };
+    let position = key_leafs(schema, *list).iter().position(|leaf| leaf == key)?;
+    let plain = path.is_plain() && is_held(schema, leaf);
+    let alike = same_texts(type_of(schema, leaf)?, type_of(schema, *key)?);
+    let lookup = Lookup { list: *list, position, leaf, shared };
+    let above = Path { start: path.start.clone(), steps: above.to_vec() };
+    let depth = usize::from(schema.node(*list).depth) + 1;
+    (plain && alike).then_some((lookup, above, depth))
+}
+
+/// A default is held by no leaf.
+fn is_held(schema: &Schema, leaf: SchemaId) -> bool {
+    match &schema.node(leaf).kind {
+        Kind::Leaf { default, .. } => default.is_none(),
+        Kind::LeafList { defaults, .. } => defaults.is_empty(),
+        _ => false,
     }
 }
 
@@ -116,11 +232,9 @@ fn lookup_of(list: SchemaId, keys: &[Expr], around: &Around<'_>) -> Option<Looku
             return None;
         }
         let leaf = if path.steps.is_empty() { around.own } else { path.target() }?;
-        // A default is held by no leaf.
-        let held = !matches!(schema.node(leaf).kind, Kind::Leaf { default: Some(_), .. });
         let alike = same_texts(type_of(schema, leaf)?, type_of(schema, *key_leaf)?);
         let shared = path.apex(around.current, around.current);
-        (held && alike).then_some(Lookup { list, position, leaf, shared })
+        (is_held(schema, leaf) && alike).then_some(Lookup { list, position, leaf, shared })
     })
 }
 

@@ -5,8 +5,10 @@ use std::collections::HashSet;
 use smallvec::SmallVec;
 
 use super::super::data::{Key, Node};
+use super::super::fields::Fields;
 use super::super::ir::SchemaId;
-use super::super::lexical::{key_leafs, parse_value};
+use super::super::lexical::{key_leafs, parse_value, value_text};
+use super::super::path::{DataPath, Step};
 use super::super::rules::RuleKind;
 use super::super::select::case_chosen;
 use super::super::tree::NodeRef;
@@ -14,7 +16,7 @@ use super::super::value::Value;
 use super::eval::{Eval, Outcome, Spot, check};
 use super::place::{Frame, Place};
 use super::steps::children;
-use super::{Axis, Expr, Path, PathStep, Start};
+use super::{Axis, Expr, Leads, Path, PathStep, Start};
 
 /// Conditions on defaults are followed so far.
 const MOST_NESTED: u8 = 8;
@@ -127,19 +129,44 @@ impl<'a> Eval<'_, 'a> {
         }
     }
 
-    /// What leafs of a leafref lead to.
-    fn referred(&self, leafs: &[Place<'a>], paths: &[(SchemaId, Path)]) -> Vec<Place<'a>> {
-        let referred = leafs.iter().flat_map(|leaf| {
-            let path = paths.iter().find(|(id, _)| leaf.id() == Some(*id)).map(|(_, path)| path);
-            let module = leaf.id().map_or(self.module, |id| self.schema.node(id).module);
-            let eval = Eval { module, current: leaf, ..*self };
-            let targets = path.map(|path| eval.nodes(path, leaf)).unwrap_or_default();
-            targets.into_iter().filter(|target| match (target.node(), leaf.node()) {
-                (NodeRef::Leaf(target), NodeRef::Leaf(value)) => target == value,
-                _ => false,
-            })
+    /// What the first of some leafs refers to.
+    fn referred(&self, leafs: &[Place<'a>], leads: &[(SchemaId, Leads)]) -> Vec<Place<'a>> {
+        let Some(leaf) = leafs.first() else { return Vec::new() };
+        let (NodeRef::Leaf(value), Some(id)) = (leaf.node(), leaf.id()) else { return Vec::new() };
+        let text = value_text(self.schema, id, value);
+        let eval = Eval { module: self.schema.node(id).module, current: leaf, ..*self };
+        let ways = leads.iter().filter(|(of, _)| *of == id).map(|(_, way)| way);
+        let mut ends = ways.map(|way| match way {
+            Leads::Along(path) => {
+                let mut targets = eval.nodes(path, leaf);
+                targets.retain(|target| self.equals(target, &text));
+                targets
+            }
+            Leads::There => self.named(leaf.root, &text),
         });
-        distinct(referred.collect())
+        ends.find(|nodes| !nodes.is_empty()).unwrap_or_default()
+    }
+
+    /// What an instance-identifier names, if it is there.
+    fn named(&self, root: &'a Fields, text: &str) -> Vec<Place<'a>> {
+        let Ok(path) = DataPath::parse_instance_identifier(self.schema, text) else { return Vec::new() };
+        let mut place = Place::root(root);
+        for Step { node, key } in &path.steps {
+            let list = place.fields().and_then(|fields| fields.list(*node));
+            let next = match (key, list) {
+                (Some(key), Some(list)) => list.get_key_value(key).map(|(key, entry)| {
+                    place.with(Frame { id: *node, key: Some(key), node: NodeRef::Fields(entry) })
+                }),
+                (Some(key), None) => {
+                    let wanted = key.values().first().map(NodeRef::Leaf);
+                    self.children(&place, *node).into_iter().find(|value| Some(value.node()) == wanted)
+                }
+                (None, _) => self.children(&place, *node).pop(),
+            };
+            let Some(next) = next else { return Vec::new() };
+            place = next;
+        }
+        vec![place]
     }
 
     /// Does one of the nodes have this value? A target that is the only key of its list is looked up.
