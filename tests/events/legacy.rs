@@ -1,16 +1,20 @@
 //! OpenDaylight's older way: RPC, stream, websocket.
 
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, SystemTime};
 
 use coeus::northbound::http::tls::{self, Files};
-use coeus::northbound::restconf::{Active, Relay, serve};
+use coeus::northbound::restconf::{Active, App, Relay, serve};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
 use super::client::{delete_pod, put_pod};
 use super::support::{Server, login};
+
+/// For what happens at once.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn create(server: &Server, root: &str, input: &Value) -> String {
     let path = format!("/{root}/operations/sal-remote:create-data-change-event-subscription");
@@ -70,8 +74,17 @@ fn changes_come_through_the_websocket_that_the_stream_names() {
     }
 }
 
+struct Pair {
+    active: Server,
+    /// Where that is reached by TLS.
+    address: String,
+    follower: Server,
+    /// What the follower serves.
+    app: App,
+}
+
 /// A controller that is reached by TLS, and one that follows it.
-fn active_and_follower() -> (Server, Server) {
+fn active_and_follower() -> Pair {
     let mut app = None;
     let active = Server::adjusted(|whole| app = Some(whole.clone()));
     let folder = tempfile::tempdir().unwrap();
@@ -79,6 +92,7 @@ fn active_and_follower() -> (Server, Server) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap().to_string();
+    let there = address.clone();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async move {
@@ -86,7 +100,8 @@ fn active_and_follower() -> (Server, Server) {
             serve(listener, Some(tls.config), app.unwrap(), std::future::pending()).await;
         });
     });
-    let follower = Server::adjusted(move |app| {
+    let mut served = None;
+    let follower = Server::adjusted(|app| {
         let relay = Relay::default();
         relay.follow(Some(Active {
             name: "other".into(),
@@ -95,13 +110,14 @@ fn active_and_follower() -> (Server, Server) {
             secret: String::new(),
         }));
         app.relay = Some(relay);
+        served = Some(app.clone());
     });
-    (active, follower)
+    Pair { active, address: there, follower, app: served.unwrap() }
 }
 
 #[test]
 fn a_follower_passes_the_websocket_on_to_the_active_controller() {
-    let (active, follower) = active_and_follower();
+    let Pair { active, follower, .. } = active_and_follower();
     let input = json!({"path": "/pod:coe", "sal-remote-augment:scope": "SUBTREE"});
     let name = create(&follower, "restconf", &input);
     // As the client has come to the follower, not as that one goes on.
@@ -122,6 +138,59 @@ fn a_follower_passes_the_websocket_on_to_the_active_controller() {
     let path = format!("/restconf/streams/websocket/{name}");
     let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
     assert_eq!(follower.raw("GET", &path, upgrade, b"").status, 401);
+}
+
+/// Over HTTP/2 nothing is taken over, and the host stands in the target: what is told leads to the same server all the same.
+#[test]
+fn over_http2_and_tls_the_location_is_that_of_a_websocket_over_tls() {
+    let pair = active_and_follower();
+    let address = &pair.address;
+    let name = "data-change-event-subscription/pod:coe/datastore=CONFIGURATION/scope=BASE";
+    let url = format!("https://{address}/restconf/streams/stream/{name}");
+    for version in ["--http1.1", "--http2"] {
+        let output = std::process::Command::new("curl")
+            .args(["-sk", version, "-u", "admin:secret", "-i", &url])
+            .output()
+            .unwrap();
+        let output = String::from_utf8_lossy(&output.stdout).to_lowercase();
+        assert!(
+            output.contains(&format!("location: wss://{address}/restconf/streams/websocket/")),
+            "{output}"
+        );
+    }
+}
+
+#[test]
+fn a_follower_that_stops_ends_the_streams_that_it_passes_on() {
+    let Pair { active, app, follower, .. } = active_and_follower();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let server = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            let stopped = async move { drop(stopped.await) };
+            tokio::time::timeout(PATIENCE, serve(listener, None, app, stopped)).await.is_ok()
+        })
+    });
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head = format!("GET /streams/coeus-JSON HTTP/1.1\r\nHost: test\r\n{}\r\n", login("admin:secret"));
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut text = String::new();
+    while !text.contains("retry: 2000") {
+        let mut some = [0; 4096];
+        let count = stream.read(&mut some).unwrap();
+        assert_ne!(count, 0, "{text}");
+        text.push_str(&String::from_utf8_lossy(&some[..count]));
+    }
+    assert_eq!((active.readers.count(), follower.readers.count()), (1, 0));
+    stop.send(()).unwrap();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(text.ends_with("0\r\n\r\n"), "the body has its end: {text}");
+    assert!(server.join().unwrap(), "the server has stopped by itself");
 }
 
 #[test]

@@ -7,5 +7,5 @@ mod takeover;
 pub mod tls;
 
 pub use limits::{LimitError, Limits};
-pub use server::{Peer, serve};
+pub use server::{Peer, Transport, serve};
 pub use takeover::{Raw, Takeover};

@@ -129,6 +129,14 @@ async fn farewell(
     .await;
 }
 
+/// In the extensions of each request: what it came by.
+#[derive(Clone)]
+pub struct Transport {
+    pub is_tls: bool,
+    /// Changes when the server stops. It waits until nobody has this any more.
+    pub closing: watch::Receiver<()>,
+}
+
 struct Connection<F> {
     address: SocketAddr,
     answer: F,
@@ -149,7 +157,7 @@ where
     /// Without TLS nothing is agreed on before: who speaks HTTP/2 begins with its preface (RFC 9113 section 3.3).
     async fn plain(self, socket: TcpStream) {
         match timeout(self.limits.header_time(), begins_http2(&socket)).await {
-            Ok(Ok(true)) => self.http2(socket, Arc::default()).await,
+            Ok(Ok(true)) => self.http2(socket, Arc::default(), false).await,
             Ok(Ok(false)) => self.http1(socket, Arc::default(), false).await,
             Ok(Err(error)) => debug!(address = %self.address, %error, "a connection ended early"),
             // Who has begun hears of his slowness in the words of HTTP/1.1.
@@ -170,7 +178,7 @@ where
         let certificate = session.peer_certificates().and_then(|chain| chain.first());
         let names: Arc<[String]> = certificate.map(certificates::names).unwrap_or_default().into();
         if session.alpn_protocol() == Some(tls::H2) {
-            self.http2(stream, names).await;
+            self.http2(stream, names, true).await;
         } else {
             self.http1(stream, names, true).await;
         }
@@ -182,9 +190,11 @@ where
         names: Arc<[String]>,
         is_tls: bool,
     ) {
-        let takeover = Takeover::new(is_tls);
+        let takeover = Takeover::default();
         let (peer, answer) = (self.peer(names), self.answer.clone());
-        let service = service(peer, answer, self.limits.body_time(), Arc::default(), Some(takeover.clone()));
+        let transport = Transport { is_tls, closing: self.closing.clone() };
+        let pause = self.limits.body_time();
+        let service = service(peer, answer, pause, Arc::default(), transport, Some(takeover.clone()));
         let mut connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.header_time())
@@ -215,10 +225,12 @@ where
         mut self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         names: Arc<[String]>,
+        is_tls: bool,
     ) {
         let asked = Arc::new(AtomicBool::new(false));
         let (peer, answer) = (self.peer(names), self.answer.clone());
-        let service = service(peer, answer, self.limits.body_time(), asked.clone(), None);
+        let transport = Transport { is_tls, closing: self.closing.clone() };
+        let service = service(peer, answer, self.limits.body_time(), asked.clone(), transport, None);
         let mut connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .max_header_list_size(u32::try_from(self.limits.header + self.limits.uri).unwrap_or(u32::MAX))
@@ -264,6 +276,7 @@ fn service<F, R>(
     answer: F,
     pause: Duration,
     asked: Arc<AtomicBool>,
+    transport: Transport,
     takeover: Option<Takeover>,
 ) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send + 'static> + Unpin
 where
@@ -273,6 +286,7 @@ where
     service_fn(move |request: Request<Incoming>| {
         asked.store(true, Ordering::Relaxed);
         let mut request = request.map(|body| Body::new(TimeoutBody::new(pause, body)));
+        request.extensions_mut().insert(transport.clone());
         if let Some(takeover) = &takeover {
             request.extensions_mut().insert(takeover.clone());
         }

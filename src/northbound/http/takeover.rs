@@ -29,16 +29,9 @@ pub type Successor = Box<dyn FnOnce(Raw) -> Pin<Box<dyn Future<Output = ()> + Se
 
 /// In the extensions of each request over HTTP/1.1: whoever answers 101 leaves here who goes on.
 #[derive(Clone, Default)]
-pub struct Takeover {
-    successor: Arc<Mutex<Option<Successor>>>,
-    is_tls: bool,
-}
+pub struct Takeover(Arc<Mutex<Option<Successor>>>);
 
 impl Takeover {
-    pub(in crate::northbound) fn new(is_tls: bool) -> Takeover {
-        Takeover { successor: Arc::default(), is_tls }
-    }
-
     /// That of a request for a websocket over HTTP/1.1 (RFC 6455 section 4.2.1).
     pub fn for_websocket(parts: &Parts) -> Option<&Takeover> {
         let says = |name: HeaderName, word: &str| {
@@ -49,16 +42,11 @@ impl Takeover {
         parts.extensions.get().filter(|_| asks)
     }
 
-    /// Is the connection encrypted?
-    pub fn is_tls(&self) -> bool {
-        self.is_tls
-    }
-
     pub fn leave(&self, successor: Successor) {
-        *self.successor.lock().unwrap_or_else(PoisonError::into_inner) = Some(successor);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(successor);
     }
 
     pub(super) fn take(&self) -> Option<Successor> {
-        self.successor.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

@@ -12,7 +12,7 @@ use hyper::client::conn::http1;
 use hyper::upgrade::{self, Upgraded};
 use hyper_util::rt::TokioIo;
 
-use super::relay::{Active, connect};
+use super::relay::{Active, connect, is_encrypted};
 use crate::northbound::http::{Raw, Takeover};
 
 /// Where it begins.
@@ -41,7 +41,7 @@ impl Door {
         let told = parts.headers.get(header::AUTHORIZATION).and_then(|told| told.to_str().ok());
         let opened = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // The secret is not said to whoever listens.
-        let takeover = parts.extensions.get::<Takeover>().filter(|takeover| takeover.is_tls());
+        let takeover = parts.extensions.get::<Takeover>().filter(|_| is_encrypted(parts));
         let mut response = Response::new(Body::empty());
         *response.status_mut() = match (opened, takeover) {
             _ if parts.headers.get(header::UPGRADE) != Some(&PROTOCOL) => StatusCode::UPGRADE_REQUIRED,
@@ -94,14 +94,17 @@ pub async fn link(active: &Active) -> std::io::Result<TokioIo<Upgraded>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::northbound::http::Transport;
 
-    fn asked(headers: &[(header::HeaderName, &str)], takeover: Option<Takeover>) -> Parts {
+    fn asked(headers: &[(header::HeaderName, &str)], is_tls: Option<bool>) -> Parts {
         let mut request = Request::get(PATH).body(()).unwrap();
         for (name, value) in headers {
             request.headers_mut().insert(name, value.parse().unwrap());
         }
-        if let Some(takeover) = takeover {
-            request.extensions_mut().insert(takeover);
+        if let Some(is_tls) = is_tls {
+            let (_, closing) = tokio::sync::watch::channel(());
+            request.extensions_mut().insert(Takeover::default());
+            request.extensions_mut().insert(Transport { is_tls, closing });
         }
         request.into_parts().0
     }
@@ -109,9 +112,8 @@ mod tests {
     #[test]
     fn only_who_knows_the_secret_is_let_in_and_only_by_the_active_one() {
         let (upgrade, bearer) = ((header::UPGRADE, "coeus-link/1"), header::AUTHORIZATION);
-        let with = |secret: &'static str, is_tls| {
-            asked(&[upgrade.clone(), (bearer.clone(), secret)], Some(Takeover::new(is_tls)))
-        };
+        let with =
+            |secret: &'static str, is_tls| asked(&[upgrade.clone(), (bearer.clone(), secret)], Some(is_tls));
         let door = Door::default();
         assert_eq!(door.answer(&with("Bearer s3", true)).status(), 503, "it is not the active one");
         door.open("s3", |_| Box::pin(async {}));
@@ -121,10 +123,7 @@ mod tests {
         {
             assert_eq!(door.answer(&with(told, is_tls)).status(), 401, "{told:?}");
         }
-        assert_eq!(
-            door.answer(&asked(std::slice::from_ref(&upgrade), Some(Takeover::new(true)))).status(),
-            401
-        );
+        assert_eq!(door.answer(&asked(std::slice::from_ref(&upgrade), Some(true))).status(), 401);
         assert_eq!(door.answer(&asked(&[(bearer.clone(), "Bearer s3")], None)).status(), 426);
         let nobody = Door::default();
         nobody.open("", |_| Box::pin(async {}));

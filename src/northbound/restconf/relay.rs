@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use futures_util::StreamExt as _;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -21,7 +22,7 @@ use super::face::{Datastore, Face};
 use super::routes::{self, Target};
 use super::{App, Problem, Problems, conditions, query};
 use crate::datastore::{Store, is_passing_module};
-use crate::northbound::http::{Raw, Takeover, pinned};
+use crate::northbound::http::{Raw, Takeover, Transport, pinned};
 use crate::schema::DataPath;
 
 /// Says that a request was sent on already, and by what its client came: `https` or `http`.
@@ -199,6 +200,7 @@ pub(super) async fn send(
     body: Body,
 ) -> Result<Response<Body>, Problems> {
     let takeover = Takeover::for_websocket(&parts).cloned();
+    let transport = parts.extensions.get::<Transport>().cloned();
     let mut request = relayed(app, parts, body).await?;
     if takeover.is_some() {
         for (name, value) in [(header::CONNECTION, "upgrade"), (header::UPGRADE, "websocket")] {
@@ -231,11 +233,28 @@ pub(super) async fn send(
         Ok(Ok(response)) => {
             let (mut parts, body) = response.into_parts();
             without_hops(&mut parts.headers);
-            Ok(Response::from_parts(parts, Body::new(body)))
+            let body = match transport.filter(|_| is_stream(&parts.headers)) {
+                Some(transport) => while_open(body, transport),
+                None => Body::new(body),
+            };
+            Ok(Response::from_parts(parts, body))
         }
         Ok(Err(error)) => Err(lost(active, &error.to_string())),
         Err(_) => Err(lost(active, "it took too long")),
     }
+}
+
+/// Server-sent events: they have no end of their own.
+fn is_stream(headers: &HeaderMap) -> bool {
+    let is_stream = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/event-stream");
+    headers.get(header::CONTENT_TYPE).is_some_and(is_stream)
+}
+
+/// A body that ends when this program does. A client takes no notice of an event that was begun, and asks for it elsewhere.
+fn while_open(body: Incoming, transport: Transport) -> Body {
+    let mut closing = transport.closing;
+    let closed = Box::pin(async move { drop(closing.changed().await) });
+    Body::from_stream(Body::new(body).into_data_stream().take_until(closed))
 }
 
 /// The answer behind which no HTTP comes: bytes are passed on both ways, until either side or this program ends it.
@@ -263,8 +282,13 @@ pub(in crate::northbound) fn is_tls(parts: &Parts) -> bool {
     match parts.headers.get(RELAYED).map(HeaderValue::as_bytes) {
         Some(b"https") => true,
         Some(b"http") => false,
-        _ => parts.extensions.get::<Takeover>().is_some_and(Takeover::is_tls),
+        _ => is_encrypted(parts),
     }
+}
+
+/// Whether the request has come here by TLS.
+pub(super) fn is_encrypted(parts: &Parts) -> bool {
+    parts.extensions.get::<Transport>().is_some_and(|transport| transport.is_tls)
 }
 
 fn lost(active: &Active, reason: &str) -> Problems {

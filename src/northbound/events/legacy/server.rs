@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::http::request::Parts;
+use axum::http::uri::Authority;
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
@@ -81,7 +82,9 @@ pub fn answer(
     if is_socket {
         return Some(socket(registry, app, user, parts, watched));
     }
-    let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1");
+    // HTTP/2 says it in the target (RFC 9113 section 8.3.1).
+    let named = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = named.or(parts.uri.authority().map(Authority::as_str)).unwrap_or("127.0.0.1");
     let scheme = if is_tls(parts) { "wss" } else { "ws" };
     // What happens until the websocket is there is told through it.
     let revision = registry.datastore.snapshot().revision.0;
