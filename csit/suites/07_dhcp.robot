@@ -2,6 +2,7 @@
 Documentation       Real DHCP clients get, keep and lose leases of the configured pools; what no client says is said by hand.
 Resource            ../resources/coeus.resource
 Library             DhcpClients
+Library             Events
 Suite Setup         Start One Node With A Pool
 Suite Teardown      Stop Lab
 
@@ -63,6 +64,20 @@ A Wider Pool Serves Who Waited
     Resource Should Come To Say    ${LEVELS}    "state":"normal"
     ${address}=    Get Lease    blue:p5
     Should Be Equal    ${address}    192.168.10.5
+
+A Pool That Runs Low Says So
+    [Teardown]    Close Readers
+    ${password}=    Controller Password
+    ${reader}=    Open Event Stream    ${CONTROLLER}/streams/coeus-JSON    admin    ${password}
+    Put Pool    blue    allocate-to=192.168.10.20    low-water=${95}
+    ${event}=    Next Event    ${reader}    pool-state-changed
+    Should Contain    ${event}[data]    "old-state":"normal"
+    Should Contain    ${event}[data]    "state":"low"
+    Should Contain    ${event}[data]    192.168.10.0/24
+    Resource Should Come To Say    ${LEVELS}    "state":"low"
+    Put Pool    blue    allocate-to=192.168.10.20
+    ${event}=    Next Event    ${reader}    pool-state-changed
+    Should Contain    ${event}[data]    "state":"normal"
 
 Options Are Those Of The Pool
     ${options}=    Evaluate    {"domain-name": "blue.example", "ntp-server": ["192.168.10.9"], "mtu": 1400, "boot-file": "kernel", "next-server": "192.168.10.8", "classless-route": [{"destination": "10.0.0.0/8", "next-hop": "192.168.10.7"}]}

@@ -92,6 +92,27 @@ fn rfc8040_4_8_4_a_filter_chooses() {
 }
 
 #[test]
+fn a_pool_that_runs_low_is_told_once() {
+    let server = Server::start();
+    let mut events = Events::open(&server, "/streams/coeus-JSON", "");
+    let at = "coeus-dhcp:pools/pool=blue,192.168.10.0%2F24";
+    let mut last = "normal";
+    for (state, free) in [("normal", "9"), ("low", "2"), ("low", "1"), ("exhausted", "0"), ("normal", "9")] {
+        let pool = json!({"network-id": "blue", "subnet": "192.168.10.0/24", "state": state, "free": free});
+        report(&server, at, &json!({"coeus-dhcp:pool": [pool]}));
+        if state == last {
+            continue;
+        }
+        let told = events.one().told()["coeus-events:pool-state-changed"].clone();
+        let wanted = json!({"network-id": "blue", "subnet": "192.168.10.0/24", "old-state": last, "state": state, "free": free});
+        for (name, value) in wanted.as_object().unwrap() {
+            assert_eq!(&told[name], value, "{name} of {told}");
+        }
+        last = state;
+    }
+}
+
+#[test]
 fn states_of_pods_and_switches_are_told_once_each() {
     let server = Server::start();
     let mut events = Events::open(&server, "/streams/coeus-JSON", "");

@@ -35,7 +35,7 @@ impl Stream {
         match self {
             Stream::Netconf => "Transactions that changed the configuration (RFC 6470)",
             Stream::Coeus => {
-                "Pods that are pending, desired, programmed or failed; switches that connect or are lost"
+                "Pods that are pending, desired, programmed or failed; switches that connect or are lost; pools of addresses that run low"
             }
         }
     }
