@@ -64,6 +64,7 @@ enum Command {
     #[command(flatten)]
     Client(cli::Command),
     /// Print shell completions
+    #[command(visible_alias = "completion")]
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
     Man,

@@ -191,6 +191,8 @@ fn flows_lead_to_pods_and_pods_to_flows() {
     let caused = call(&server, "coeus-explain:object", json!({"path": format!("pod:coe/pods={P1}")}));
     assert!(caused["line"].to_string().contains("dl_dst=0a:00:00:00:01:10"), "{caused}");
     assert!(!caused["line"].to_string().contains("dl_dst=0a:00:00:00:01:11"), "{caused}");
+    let as_in_errors = json!({"path": format!("/pod:coe/pods[uid='{P1}']")});
+    assert_eq!(call(&server, "coeus-explain:object", as_in_errors), caused);
     // What is derived from several pods: an ELAN and a VPN with all that is in them.
     for (path, flow) in [
         ("elan:elan-instances/elan-instance=192.168.56.11%3Ablue", "table=51"),

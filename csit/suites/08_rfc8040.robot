@@ -16,6 +16,9 @@ ${OTHER BODY}       {"pod:pods":[{"uid":"${OTHER}","name":"db"}]}
 ${JSON}             application/yang-data+json
 ${XML}              application/yang-data+xml
 ${PATCH}            application/yang-patch+json
+${OPERATIONS}       /rests/operations
+${NACM}             ${DATA}/ietf-netconf-acm:nacm
+${NETWORKS}         ${DATA}/dhcp_allocation_pool:dhcp_allocation_pool/network
 
 *** Test Cases ***
 RFC 6415 3 Host-meta Leads To The Root
@@ -272,6 +275,120 @@ List Pagination RC 2.2 A List Is One XML Document
     ${answer}=    Exchange    GET    ${DATA}/pod:coe/pods    200    Accept=${XML}-list
     Should Start With    ${answer.text}    <xml-list
 
+RFC 8040 3.4.1.2 Times Are Conditions As Well
+    ${now}=    Exchange    GET    ${POD}    200
+    Exchange    GET    ${POD}    304    If-Modified-Since=${now.headers}[Last-Modified]
+    Exchange    DELETE    ${POD}    412    If-Unmodified-Since=Mon, 01 Jan 2001 00:00:00 GMT
+    Exchange    GET    ${POD}    200
+
+RFC 8040 3.5.3 Every Character May Stand In A Key
+    FOR    ${key}    IN    a,b    a/b    a=b    a b    ü    a'b    %    [x]    ;    ?    \#
+        ${written}=    Evaluate    urllib.parse.quote($key, safe="")    modules=urllib
+        ${body}=    Evaluate    json.dumps({"dhcp_allocation_pool:network": [{"network-id": $key}]})    modules=json
+        Exchange    PUT    ${NETWORKS}\=${written}    201    ${body}
+        ${answer}=    Exchange    GET    ${NETWORKS}\=${written}    200
+        Should Be Equal    ${answer.json()}[dhcp_allocation_pool:network][0][network-id]    ${key}
+        Exchange    DELETE    ${NETWORKS}\=${written}    204
+    END
+
+RFC 8040 3.5.3 A Value Of A Leaf-list Is A Resource
+    ${interface}=    Set Variable    ${POD}/interface\=${UID}
+    Exchange    POST    ${POD}    201    {"pod:interface":[{"uid":"${UID}","coeus-pod:secondary-ip-address":["10.0.0.7","10.0.0.8"]}]}
+    ${answer}=    Exchange    GET    ${interface}/coeus-pod:secondary-ip-address\=10.0.0.8    200
+    Should Be Equal    ${answer.json()}[coeus-pod:secondary-ip-address]    ${{["10.0.0.8"]}}
+    Exchange    DELETE    ${interface}/coeus-pod:secondary-ip-address\=10.0.0.8    204
+    Exchange    GET    ${interface}/coeus-pod:secondary-ip-address\=10.0.0.8    404
+    Exchange    GET    ${interface}/coeus-pod:secondary-ip-address    200
+
+RFC 8040 3.6 An Operation Is Invoked By POST
+    ${answer}=    Exchange    POST    ${OPERATIONS}/coeus-history:list-revisions    200    {"coeus-history:input":{"limit":1}}
+    Should Contain    ${answer.text}    coeus-history:output
+    Exchange    GET    ${OPERATIONS}/coeus-history:list-revisions    405
+
+RFC 8040 3.6 The Input Of An Operation Is Checked
+    ${answer}=    Exchange    POST    ${OPERATIONS}/coeus-history:rollback    400    {"coeus-history:input":{}}
+    Error Should Be    ${answer}    missing-element
+    ${answer}=    Exchange    POST    ${OPERATIONS}/coeus-history:rollback    400    {"coeus-history:input":{"nothing":1}}
+    Error Should Be    ${answer}    unknown-element
+
+RFC 8040 3.7 Schemas Are Where The Library Says
+    ${answer}=    Exchange    GET    ${DATA}/ietf-yang-library:yang-library    200
+    ${locations}=    Evaluate    [m["location"][0] for s in $answer.json()["ietf-yang-library:yang-library"]["module-set"] for m in s["module"] if m["name"] == "pod"]
+    ${path}=    Evaluate    urllib.parse.urlsplit($locations[0]).path    modules=urllib
+    ${answer}=    Exchange    GET    ${path}    200
+    Should Contain    ${answer.text}    module pod {
+    Should Be Equal    ${answer.headers}[Content-Type]    application/yang
+
+RFC 8040 4.1 OPTIONS Knows The Kind Of Resource
+    ${answer}=    Exchange    OPTIONS    ${POD}/name    200
+    Should Be Equal    ${answer.headers}[Allow]    GET, HEAD, OPTIONS, PUT, PATCH, DELETE
+    ${answer}=    Exchange    OPTIONS    ${DATA}/coeus-status:objects    200
+    Should Be Equal    ${answer.headers}[Allow]    GET, HEAD, OPTIONS
+
+RFC 8040 4.4.1 POST Creates One Resource
+    Exchange    POST    ${DATA}/pod:coe    400    {"pod:pods":[{"uid":"${OTHER}","name":"a"},{"uid":"${OTHER}","name":"b"}]}
+    Exchange    GET    ${DATA}/pod:coe/pods\=${OTHER}    404
+
+RFC 8040 4.5 Nobody Deletes All Unseen
+    Exchange    PUT    ${DATA}    428    {"ietf-restconf:data":{}}
+    Exchange    GET    ${POD}    200
+
+RFC 8040 4.8.5 And 4.8.6 Entries Go Where Insert And Point Say
+    [Teardown]    Exchange    DELETE    ${NACM}    204
+    Exchange    PUT    ${NACM}    201    {"ietf-netconf-acm:nacm":{"rule-list":[{"name":"b"},{"name":"d"}]}}
+    Exchange    POST    ${NACM}?insert\=first    201    {"ietf-netconf-acm:rule-list":[{"name":"a"}]}
+    Exchange    POST    ${NACM}?insert\=last    201    {"ietf-netconf-acm:rule-list":[{"name":"e"}]}
+    Exchange    POST    ${NACM}?insert\=after&point\=/ietf-netconf-acm:nacm/rule-list%3Db    201    {"ietf-netconf-acm:rule-list":[{"name":"c"}]}
+    Rules Should Be    a    b    c    d    e
+    Exchange    PUT    ${NACM}/rule-list\=a?insert\=before&point\=/ietf-netconf-acm:nacm/rule-list%3De    204    {"ietf-netconf-acm:rule-list":[{"name":"a"}]}
+    Rules Should Be    b    c    d    a    e
+    Exchange    POST    ${NACM}?point\=/ietf-netconf-acm:nacm/rule-list%3Db    400    {"ietf-netconf-acm:rule-list":[{"name":"z"}]}
+    Exchange    POST    ${NACM}?insert\=before&point\=/ietf-netconf-acm:nacm/rule-list%3Dz    400    {"ietf-netconf-acm:rule-list":[{"name":"y"}]}
+    Rules Should Be    b    c    d    a    e
+
+RFC 6243 3 Each Mode Shows Its Defaults
+    [Teardown]    Exchange    DELETE    ${NACM}    204
+    Exchange    PUT    ${NACM}    201    {"ietf-netconf-acm:nacm":{"read-default":"permit","exec-default":"deny"}}
+    # What is a default and was set; what was not set.
+    Defaults Should Be Shown    explicit    permit    ${None}
+    Defaults Should Be Shown    trim    ${None}    ${None}
+    Defaults Should Be Shown    report-all    permit    deny
+    ${answer}=    Exchange    GET    ${NACM}?content\=config&with-defaults\=report-all-tagged    200
+    ${tags}=    Evaluate    [name for name in $answer.json()["ietf-netconf-acm:nacm"] if name.startswith("@")]
+    List Should Contain Value    ${tags}    @write-default
+    List Should Not Contain Value    ${tags}    @read-default
+
+RFC 8040 9.1 Capabilities Are Told
+    ${answer}=    Exchange    GET    ${DATA}/ietf-restconf-monitoring:restconf-state/capabilities    200
+    FOR    ${name}    IN    depth    fields    filter    replay    with-defaults    with-origin    with-operational-defaults    yang-patch
+        Should Contain    ${answer.text}    urn:ietf:params:restconf:capability:${name}:1.0
+    END
+    Should Contain    ${answer.text}    urn:ietf:params:restconf:capability:defaults:1.0?basic-mode=explicit
+
+RFC 8527 3.2.2 With-origin Says Where Data Come From
+    ${answer}=    Exchange    GET    /rests/ds/ietf-datastores:operational/pod:coe?with-origin    200
+    Should Contain    ${answer.text}    "ietf-origin:origin":"ietf-origin:intended"
+    Exchange    GET    /rests/ds/ietf-datastores:running/pod:coe?with-origin    400
+
+RFC 8072 2.5 Every Operation Of A YANG Patch Acts
+    [Teardown]    DELETE On Session    coeus    ${NACM}    expected_status=any
+    Patch Rules    200    create    a
+    Patch Rules    409    create    a
+    Patch Rules    200    replace    b
+    Patch Rules    200    merge    c
+    Patch Rules    200    insert    d    where=first
+    Patch Rules    200    move    c    where=before    point=/rule-list\=a
+    Rules Should Be    d    c    a    b
+    Patch Rules    200    delete    d
+    Patch Rules    404    delete    d
+    Patch Rules    200    remove    d
+    Rules Should Be    c    a    b
+
+RFC 8072 2.5 An Edit-id Is Given Once
+    ${edit}=    Set Variable    {"edit-id":"1","operation":"remove","target":"/pod:coe/pods=${UID}"}
+    Exchange    PATCH    ${DATA}    400    {"ietf-yang-patch:yang-patch":{"patch-id":"p","edit":[${edit},${edit}]}}    Content-Type=${PATCH}
+    Exchange    GET    ${POD}    200
+
 RFC 7951 4 Names Of Other Modules Are Qualified
     Exchange    PUT    ${POD}    400    {"pods":[{"uid":"${UID}"}]}
 
@@ -296,3 +413,28 @@ Exchange
 Error Should Be
     [Arguments]    ${answer}    ${tag}
     Should Be Equal    ${answer.json()}[ietf-restconf:errors][error][0][error-tag]    ${tag}
+
+Rules Should Be
+    [Documentation]    The names of the rule lists, in the order of the user.
+    [Arguments]    @{names}
+    ${answer}=    Exchange    GET    ${NACM}/rule-list    200
+    ${found}=    Evaluate    [rule["name"] for rule in $answer.json()["ietf-netconf-acm:rule-list"]]
+    Should Be Equal    ${found}    ${names}
+
+Patch Rules
+    [Documentation]    One edit of a YANG Patch, on a rule list.
+    [Arguments]    ${status}    ${operation}    ${name}    &{more}
+    ${edit}=    Evaluate    dict($more, **{"edit-id": "1", "operation": $operation, "target": "/rule-list=" + $name})
+    IF    $operation in ("create", "replace", "merge", "insert")
+        Set To Dictionary    ${edit}    value=${{{"ietf-netconf-acm:rule-list": [{"name": $name}]}}}
+    END
+    ${body}=    Evaluate    json.dumps({"ietf-yang-patch:yang-patch": {"patch-id": "p", "edit": [dict($edit)]}})    modules=json
+    ${answer}=    Exchange    PATCH    ${NACM}    ${status}    ${body}    Content-Type=${PATCH}
+    Should Contain    ${answer.text}    yang-patch-status
+
+Defaults Should Be Shown
+    [Arguments]    ${mode}    ${read}    ${write}
+    ${answer}=    Exchange    GET    ${NACM}?content\=config&with-defaults\=${mode}    200
+    ${nacm}=    Set Variable    ${answer.json()}[ietf-netconf-acm:nacm]
+    Should Be Equal    ${{$nacm.get("read-default")}}    ${read}
+    Should Be Equal    ${{$nacm.get("write-default")}}    ${write}

@@ -215,7 +215,10 @@ fn lines(plan: &Value, wide: bool) -> String {
             text += &format!("{} {} {}\n", cell("operation"), cell("datastore"), cell("path"));
         }
     } else if !nodes.is_empty() {
-        text += &format!("and {} derived nodes (-o wide lists them)\n", nodes.len());
+        text += &match nodes.len() {
+            1 => "and 1 derived node (-o wide lists it)\n".to_owned(),
+            count => format!("and {count} derived nodes (-o wide lists them)\n"),
+        };
     }
     if text.is_empty() {
         text += "nothing on any switch\n";
@@ -251,7 +254,7 @@ mod tests {
             "node": [{"operation": "added", "datastore": "config", "path": "/elan:elan-instances"}]});
         assert_eq!(
             lines(&plan, false),
-            "000a + table=0\n000a - table=1\nand 1 derived nodes (-o wide lists them)\n"
+            "000a + table=0\n000a - table=1\nand 1 derived node (-o wide lists it)\n"
         );
         assert!(lines(&plan, true).ends_with("added config /elan:elan-instances\n"));
         assert_eq!(lines(&Value::Null, false), "nothing on any switch\n");

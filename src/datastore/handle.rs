@@ -148,6 +148,13 @@ impl Handle {
         self.may(access::Operation::Read, path, Denials::notification)
     }
 
+    /// Whether the user may try this operation on this node. Nothing is counted: nobody has tried yet.
+    pub fn may_try(&self, path: &DataPath, operation: access::Operation) -> bool {
+        let snapshot = self.published.load();
+        let may = |grants: Arc<Grants>| grants.may_try(snapshot.schema, path, &[operation]).is_ok();
+        self.grants().is_none_or(may)
+    }
+
     fn may(
         &self,
         operation: access::Operation,

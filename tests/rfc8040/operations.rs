@@ -124,6 +124,26 @@ fn rfc8040_4_1_options_tells_what_each_resource_allows() {
 }
 
 #[test]
+fn rfc8040_4_1_options_leaves_out_what_the_kind_of_resource_does_not_have() {
+    let server = Server::lab();
+    assert_eq!(
+        server.send("PUT", "/rests/data/lab:lab/item=a", r#"{"lab:item":[{"name":"a"}]}"#).status,
+        201
+    );
+    for (at, wanted) in [
+        ("lab:lab/item=a", "GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE"),
+        ("lab:lab/item=a/value", "GET, HEAD, OPTIONS, PUT, PATCH, DELETE"),
+        ("lab:lab/item=a/name", "GET, HEAD, OPTIONS, PUT, PATCH"),
+        ("lab:lab/tag=x", "GET, HEAD, OPTIONS, PUT, PATCH, DELETE"),
+        ("lab:lab/item=a/seen", "GET, HEAD, OPTIONS"),
+        ("lab:status", "GET, HEAD, OPTIONS"),
+    ] {
+        let answer = server.send("OPTIONS", &format!("/rests/data/{at}"), "");
+        assert_eq!((answer.status, answer.header("allow")), (200, Some(wanted)), "{at}");
+    }
+}
+
+#[test]
 fn rfc8527_3_1_each_datastore_is_a_resource() {
     use coeus::datastore::{Edit, Store, Transaction};
     use coeus::schema::{DataPath, json as yang_json};
@@ -196,6 +216,8 @@ fn rfc8040_9_1_the_capabilities_are_told() {
     let queries =
         ["depth", "fields", "filter", "replay", "with-defaults", "limit", "offset", "cursor", "direction"];
     let queries = queries.into_iter().chain(["sort-by", "where", "sublist-limit"]);
+    // RFC 8527 sections 3.2.1 and 3.2.2.
+    let queries = queries.chain(["with-operational-defaults", "with-origin"]);
     let queries = queries.map(|query| format!("{query}:1.0"));
     for capability in queries.chain(["defaults:1.0?basic-mode=explicit".to_owned()]) {
         let uri = format!("urn:ietf:params:restconf:capability:{capability}");
@@ -223,18 +245,17 @@ fn rfc8040_3_7_the_text_of_each_module_can_be_had() {
     let server = Server::lab();
     let library = server.send(
         "GET",
-        "/rests/data/ietf-yang-library:yang-library?fields=module-set/module(name;revision)",
+        "/rests/data/ietf-yang-library:yang-library?fields=module-set/module(name;location)",
         "",
     );
     let library = library.json();
     let modules = library["ietf-yang-library:yang-library"]["module-set"][0]["module"].as_array().unwrap();
     assert!(modules.len() > 40, "{library}");
     for module in modules {
-        let (name, revision) = (module["name"].as_str().unwrap(), module["revision"].as_str());
-        let file = revision.map_or(name.to_owned(), |revision| format!("{name}@{revision}"));
-        let text = server.send("GET", &format!("/rests/modules/{file}"), "");
-        assert_eq!(text.status, 200, "{file}: {}", text.body);
-        assert!(text.body.contains(&format!("module {name}")), "{file}");
+        let (name, location) = (module["name"].as_str().unwrap(), module["location"][0].as_str().unwrap());
+        let text = server.send("GET", location, "");
+        assert_eq!(text.status, 200, "{location}: {}", text.body);
+        assert!(text.body.contains(&format!("module {name}")), "{location}");
     }
     for wrong in ["nobody", "pod@1999-01-01", ""] {
         assert_eq!(server.send("GET", &format!("/rests/modules/{wrong}"), "").status, 404, "{wrong}");

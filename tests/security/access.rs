@@ -47,6 +47,21 @@ pub fn lab() -> Lab {
 }
 
 #[test]
+fn options_tells_what_the_user_may_do() {
+    let lab = lab();
+    for (user, at, wanted) in [
+        ("admin:secret", pod(2), "GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE"),
+        ("ops:ops-secret", pod(1), "GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE"),
+        ("ops:ops-secret", pod(2), "GET, HEAD, OPTIONS"),
+        ("guest:guest-secret", pod(1), "GET, HEAD, OPTIONS"),
+    ] {
+        let answer = lab.send(user, "OPTIONS", &at, "");
+        let allow = answer.head.lines().find_map(|line| line.strip_prefix("allow: "));
+        assert_eq!((answer.status, allow), (200, Some(&*wanted.to_ascii_lowercase())), "{user} {at}");
+    }
+}
+
+#[test]
 fn writes_are_bounded_by_rules_on_both_roots() {
     let lab = lab();
     let status = |user: &str, method: &str, path: &str, body: &str| {

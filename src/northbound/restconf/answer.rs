@@ -35,9 +35,11 @@ pub fn fixed(method: &Method, kind: &'static str, body: Vec<u8>) -> Result<Respo
 }
 
 /// The answer to OPTIONS (RFC 8040 section 4.1).
-pub fn allow(methods: &'static str) -> Response<Body> {
+pub fn allow(methods: &str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+    if let Ok(methods) = HeaderValue::from_str(methods) {
+        response.headers_mut().insert(header::ALLOW, methods);
+    }
     if methods.contains("PATCH") {
         response.headers_mut().insert("accept-patch", HeaderValue::from_static(media::ACCEPT_PATCH));
     }

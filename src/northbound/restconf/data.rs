@@ -10,8 +10,9 @@ use super::media::{self, BodyKind, Encoding};
 use super::read::{self, Found};
 use super::way::{self, Fate};
 use super::{App, Problem, Problems, answer, gzip, operations, paging, patch, query, stream, write};
+use crate::access::Operation;
 use crate::datastore::{Stamp, Store};
-use crate::schema::DataPath;
+use crate::schema::{DataPath, Kind};
 
 /// Answers up to so many bytes are made in one piece; longer ones are sent while they are made.
 pub const ONE_PIECE: usize = 256 * 1024;
@@ -115,10 +116,36 @@ pub async fn handle(
     Ok(response)
 }
 
+/// The methods that this resource has for this user.
+fn allowed(app: &App, face: Face, path: &DataPath) -> String {
+    let schema = app.datastore.snapshot().schema;
+    let is_config = path.steps.iter().all(|step| schema.node(step.node).config);
+    let last = path.last_node().map(|id| schema.node(id));
+    let is_leaf = |kind: &Kind| matches!(kind, Kind::Leaf { .. } | Kind::LeafList { .. } | Kind::Any { .. });
+    let may = |operation| app.datastore.may_try(path, operation);
+    let may_write = face.is_writable() && is_config && (may(Operation::Create) || may(Operation::Update));
+    let has_children = last.is_none_or(|node| !is_leaf(&node.kind));
+    let list = last.and_then(|node| node.parent).map(|above| &schema.node(above).kind);
+    let is_key =
+        last.is_some_and(|node| matches!(list, Some(Kind::List { keys, .. }) if keys.contains(&node.id)));
+    let may_delete = face.is_writable() && is_config && last.is_some() && !is_key && may(Operation::Delete);
+    let methods = [
+        ("GET", true),
+        ("HEAD", true),
+        ("OPTIONS", true),
+        ("POST", may_write && has_children),
+        ("PUT", may_write),
+        ("PATCH", may_write),
+        ("DELETE", may_delete),
+    ];
+    let methods: Vec<&str> = methods.into_iter().filter(|(_, has)| *has).map(|(method, _)| method).collect();
+    methods.join(", ")
+}
+
 fn options(app: &App, face: Face, raw: &str) -> Result<Response<Body>, Problems> {
     let schema = app.datastore.snapshot().schema;
     match face.path(schema, raw) {
-        Ok(path) => Ok(answer::allow(face.methods(path.steps.is_empty()))),
+        Ok(path) => Ok(answer::allow(&allowed(app, face, &path))),
         Err(problems) => match DataPath::parse_action(schema, raw.strip_prefix('/').unwrap_or(raw)) {
             Ok(_) if !face.is_legacy() && !face.is_candidate() => Ok(answer::allow(operations::METHODS)),
             _ => Err(problems),

@@ -6,8 +6,9 @@ use crate::schema::{DataPath, Node, Value, tree};
 use tracing::warn;
 
 /// RFC 8040 section 9.1.1 for those of the query parameters, 9.1.2 for the mode of defaults;
-/// draft-ietf-netconf-list-pagination-rc section 3.1 for those of pages.
-const CAPABILITIES: [&str; 14] = [
+/// RFC 8527 section 3.2 for those of `ds/ietf-datastores:operational`; draft-ietf-netconf-list-pagination-rc section 3.1 for those of
+/// pages.
+const CAPABILITIES: [&str; 16] = [
     "urn:ietf:params:restconf:capability:cursor:1.0",
     "urn:ietf:params:restconf:capability:defaults:1.0?basic-mode=explicit",
     "urn:ietf:params:restconf:capability:depth:1.0",
@@ -21,8 +22,13 @@ const CAPABILITIES: [&str; 14] = [
     "urn:ietf:params:restconf:capability:sublist-limit:1.0",
     "urn:ietf:params:restconf:capability:where:1.0",
     "urn:ietf:params:restconf:capability:with-defaults:1.0",
+    "urn:ietf:params:restconf:capability:with-operational-defaults:1.0",
+    "urn:ietf:params:restconf:capability:with-origin:1.0",
     "urn:ietf:params:restconf:capability:yang-patch:1.0",
 ];
+
+/// Where texts of modules are (RFC 8040 section 3.7). The server does not know by which of its names it is reached.
+const MODULES: &str = "/rests/modules";
 
 /// Writes capabilities and modules into the operational store. Nothing happens where they stand there already.
 ///
@@ -36,7 +42,7 @@ pub async fn announce(datastore: &Handle) -> Result<(), DatastoreError> {
     let path = DataPath::root().child(state).child(capabilities).child(leaf_list);
     let node: Node = tree::leaf_list(schema, leaf_list, CAPABILITIES.map(Value::text).to_vec());
     let mut edits = vec![Edit::put(Store::Operational, path, node)];
-    match schema.library(None) {
+    match schema.library(Some(MODULES)) {
         Ok(documents) => {
             edits.extend(documents.into_iter().map(|(path, node)| Edit::put(Store::Operational, path, node)));
         }

@@ -113,10 +113,14 @@ async fn removal(asked: &Asked, path: DataPath) -> Result<Value, Problems> {
     Ok(plan::json(&planned))
 }
 
+/// A path as in a URL, or with conditions for keys, as errors and notifications write it.
 fn path(schema: &Schema, asked: &Asked) -> Result<DataPath, Problems> {
     let text = asked.text("path").unwrap_or_default();
-    let path =
-        DataPath::parse_rfc8040(schema, text.trim_start_matches("/rests/data").trim_start_matches('/'))?;
+    let path = if text.starts_with('/') && text.contains("='") {
+        DataPath::parse_instance_identifier(schema, text)?
+    } else {
+        DataPath::parse_rfc8040(schema, text.trim_start_matches("/rests/data").trim_start_matches('/'))?
+    };
     if path.steps.is_empty() {
         return Err(Problem::new("invalid-value", "name an object, as in pod:coe/pods=UID").into());
     }
