@@ -311,13 +311,15 @@ RFC 8040 3.6 The Input Of An Operation Is Checked
     ${answer}=    Exchange    POST    ${OPERATIONS}/coeus-history:rollback    400    {"coeus-history:input":{"nothing":1}}
     Error Should Be    ${answer}    unknown-element
 
-RFC 8040 3.7 Schemas Are Where The Library Says
+RFC 8040 3.7 The Text Of Each Module Of The Library Is There
     ${answer}=    Exchange    GET    ${DATA}/ietf-yang-library:yang-library    200
-    ${locations}=    Evaluate    [m["location"][0] for s in $answer.json()["ietf-yang-library:yang-library"]["module-set"] for m in s["module"] if m["name"] == "pod"]
-    ${path}=    Evaluate    urllib.parse.urlsplit($locations[0]).path    modules=urllib
-    ${answer}=    Exchange    GET    ${path}    200
-    Should Contain    ${answer.text}    module pod {
-    Should Be Equal    ${answer.headers}[Content-Type]    application/yang
+    ${names}=    Evaluate    [m["name"] + "@" + m["revision"] for s in $answer.json()["ietf-yang-library:yang-library"]["module-set"] for m in s["module"]]
+    Should Not Be Empty    ${names}
+    FOR    ${name}    IN    @{names}
+        ${answer}=    Exchange    GET    /rests/modules/${name}    200
+        Should Contain    ${answer.text}    module ${{$name.split("@")[0]}}
+        Should Be Equal    ${answer.headers}[Content-Type]    application/yang
+    END
 
 RFC 8040 4.1 OPTIONS Knows The Kind Of Resource
     ${answer}=    Exchange    OPTIONS    ${POD}/name    200

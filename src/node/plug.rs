@@ -34,9 +34,10 @@ impl Agent {
                 Ok(None)
             }
             Way::Pair(bridge) => {
-                if !self.plug_ready(inside, undo)? {
-                    self.plug_new(bridge, tag, namespace, inside, &undo.record)?;
+                if let Some(outer) = self.plug_ready(inside, undo)? {
+                    return Ok(Some(outer));
                 }
+                self.plug_new(bridge, tag, namespace, inside, &undo.record)?;
                 outer(&undo.record.host).map(Some)
             }
         }
@@ -58,9 +59,9 @@ impl Agent {
         self.switch.attach(bridge, &port(record, inside), tag).map_err(|error| away(&error))
     }
 
-    /// Whether a port that was ready is the container's now.
-    fn plug_ready(&self, inside: &Inside, undo: &mut Undo<'_>) -> Result<bool, Error> {
-        let Some(ready) = undo.ready.take() else { return Ok(false) };
+    /// A port that was ready and is the container's now, as the result shows it.
+    fn plug_ready(&self, inside: &Inside, undo: &mut Undo<'_>) -> Result<Option<Interface>, Error> {
+        let Some(ready) = undo.ready.take() else { return Ok(None) };
         let port = port(&undo.record, inside);
         if self.switch.claim(&port, &self.ready.owner).map_err(|error| away(&error))? {
             if ready.mtu != inside.mtu {
@@ -68,7 +69,12 @@ impl Agent {
                     .and_then(|mut kernel| link::set_mtu(&mut kernel, &ready.name, inside.mtu));
                 set.map_err(|error| failed(&ready.name, &error))?;
             }
-            return Ok(true);
+            return Ok(Some(Interface {
+                name: ready.name,
+                mac: ready.mac,
+                mtu: Some(inside.mtu),
+                sandbox: None,
+            }));
         }
         tracing::warn!("port {} was ready, and somebody has taken it away", ready.name);
         undo.arrived()?;
@@ -77,7 +83,7 @@ impl Agent {
             return Err(Error::new(Code::Again, left.join("; ")));
         }
         undo.record.host = host_name(&undo.record.container, &undo.record.ifname);
-        undo.save().map(|()| false)
+        undo.save().map(|()| None)
     }
 }
 

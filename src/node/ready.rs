@@ -32,8 +32,10 @@ const AGAIN: Duration = Duration::from_secs(10);
 pub struct Ready {
     /// The end that is a port of the switch.
     pub name: String,
+    /// Of that end. Asked for while the other end is on its way, the kernel would answer when that has arrived.
+    pub mac: String,
     pub mtu: u32,
-    /// Where it waits.
+    /// The end that waits.
     inner: String,
 }
 
@@ -157,7 +159,9 @@ impl Berth {
         };
         let mut kernel = Netlink::open().map_err(failed)?;
         link::make_pair(&mut kernel, &name, self.namespace.raw(), &inside).map_err(failed)?;
-        Ok(Ready { name, mtu, inner })
+        let made = link::device(&mut kernel, &name).map_err(failed)?;
+        let made = made.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        Ok(Ready { name, mac: made.mac, mtu, inner })
     }
 
     fn has(&self, inner: &str) -> bool {

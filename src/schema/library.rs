@@ -4,12 +4,10 @@ use serde_json::{Value as Json, json};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::data::Node;
-use super::fields::Fields;
-use super::ir::{Kind, Module, Schema};
+use super::ir::{Module, Schema};
 use super::json::{self as codec, Mode};
 use super::path::DataPath;
-use super::value::Value;
-use super::{BodyErrors, Parents, tree};
+use super::{BodyErrors, tree};
 
 impl Schema {
     /// The YANG text of a module, of this revision where one is given.
@@ -44,48 +42,18 @@ impl Schema {
     }
 
     /// `ietf-yang-library:yang-library` and `ietf-yang-library:modules-state` as operational data, with their paths. `base` is
-    /// the URL, or its path, below which [`Schema::source_named`] answers; without it nothing is said about where texts are.
+    /// the absolute URL below which [`Schema::source_named`] answers; without it nothing is said about where texts are.
     ///
     /// # Errors
     /// When the schema does not have ietf-yang-library.
     pub fn library(&self, base: Option<&str>) -> Result<Vec<(DataPath, Node)>, BodyErrors> {
         let document = json!({
-            "ietf-yang-library:yang-library": self.yang_library(),
-            "ietf-yang-library:modules-state": self.modules_state(),
+            "ietf-yang-library:yang-library": self.yang_library(base),
+            "ietf-yang-library:modules-state": self.modules_state(base),
         });
-        let mut root = codec::parse(self, None, document.to_string().as_bytes(), Mode::Strict)?;
-        if let Some(base) = base {
-            self.locate(&mut root, base);
-        }
+        let root = codec::parse(self, None, document.to_string().as_bytes(), Mode::Strict)?;
         let paths = root.iter().map(|(id, _)| DataPath::root().child(*id));
         Ok(paths.filter_map(|path| tree::get(&root, &path).map(|node| (path, node))).collect())
-    }
-
-    /// Writes where the texts of the modules are. A path is no URI by the type of these leafs, but all that a server knows of
-    /// itself.
-    fn locate(&self, root: &mut Fields, base: &str) {
-        for module in self.library_modules() {
-            let (name, revision) = (&module.name, module.revision.as_deref().unwrap_or_default());
-            let entry = match module.implemented {
-                true => format!("module={name}"),
-                false => format!("import-only-module={name},{revision}"),
-            };
-            let leafs = [
-                format!("ietf-yang-library:yang-library/module-set=all/{entry}/location"),
-                format!("ietf-yang-library:modules-state/module={name},{revision}/schema"),
-            ];
-            for path in leafs.iter().filter_map(|path| DataPath::parse_rfc8040(self, path).ok()) {
-                let (Some(leaf), value) = (path.last_node(), Value::text(location(base, module))) else {
-                    continue;
-                };
-                let node = match self.node(leaf).kind {
-                    Kind::LeafList { .. } => tree::leaf_list(self, leaf, vec![value]),
-                    _ => Node::Leaf(value),
-                };
-                // The entry is there: it was written above.
-                let _ = tree::put(root, self, &path, node, Parents::Require);
-            }
-        }
     }
 
     /// Modules in the order of their names. What libyang has for itself is left out.
@@ -97,7 +65,7 @@ impl Schema {
         modules
     }
 
-    fn yang_library(&self) -> Json {
+    fn yang_library(&self, base: Option<&str>) -> Json {
         let mut modules = Vec::new();
         let mut imported = Vec::new();
         for module in self.library_modules() {
@@ -105,6 +73,7 @@ impl Schema {
                 "name": &*module.name,
                 "namespace": &*module.namespace,
             });
+            list(&mut json, "location", base.map(|base| location(base, module)).into_iter().collect());
             if module.implemented {
                 if let Some(revision) = &module.revision {
                     json["revision"] = json!(&**revision);
@@ -127,7 +96,7 @@ impl Schema {
         })
     }
 
-    fn modules_state(&self) -> Json {
+    fn modules_state(&self, base: Option<&str>) -> Json {
         let revision = |name: &str| {
             let module = self.modules.iter().find(|module| *module.name == *name);
             module.and_then(|module| module.revision.clone()).unwrap_or_default()
@@ -139,6 +108,9 @@ impl Schema {
                 "namespace": &*module.namespace,
                 "conformance-type": if module.implemented { "implement" } else { "import" },
             });
+            if let Some(base) = base {
+                json["schema"] = location(base, module);
+            }
             list(&mut json, "feature", module.features.iter().map(|name| json!(&**name)).collect());
             let deviation =
                 |name: &std::sync::Arc<str>| json!({"name": &**name, "revision": &*revision(name)});
@@ -156,9 +128,9 @@ fn list(json: &mut Json, name: &str, items: Vec<Json>) {
     }
 }
 
-fn location(base: &str, module: &Module) -> String {
-    match &module.revision {
+fn location(base: &str, module: &Module) -> Json {
+    Json::String(match &module.revision {
         Some(revision) => format!("{base}/{}@{revision}", module.name),
         None => format!("{base}/{}", module.name),
-    }
+    })
 }

@@ -27,9 +27,6 @@ const CAPABILITIES: [&str; 16] = [
     "urn:ietf:params:restconf:capability:yang-patch:1.0",
 ];
 
-/// Where texts of modules are (RFC 8040 section 3.7). The server does not know by which of its names it is reached.
-const MODULES: &str = "/rests/modules";
-
 /// Writes capabilities and modules into the operational store. Nothing happens where they stand there already.
 ///
 /// # Errors
@@ -42,7 +39,7 @@ pub async fn announce(datastore: &Handle) -> Result<(), DatastoreError> {
     let path = DataPath::root().child(state).child(capabilities).child(leaf_list);
     let node: Node = tree::leaf_list(schema, leaf_list, CAPABILITIES.map(Value::text).to_vec());
     let mut edits = vec![Edit::put(Store::Operational, path, node)];
-    match schema.library(Some(MODULES)) {
+    match schema.library(None) {
         Ok(documents) => {
             edits.extend(documents.into_iter().map(|(path, node)| Edit::put(Store::Operational, path, node)));
         }
