@@ -268,6 +268,7 @@ fn what_an_instance_identifier_names_is_watched() {
         (json!({"several": [b("/by")]}), json!({"y": "a"}), Some(json!({})), "several"),
         (json!({"several": [b("/in/w")]}), json!({"y": "a"}), Some(json!({"y": "b"})), "several"),
         (json!({"odd": b("/size")}), json!({"y": "a"}), Some(json!({"y": "b"})), "odd"),
+        (json!({"odd": 3}), json!({"size": 3, "y": "a"}), Some(json!({"size": 3, "y": "b"})), "odd"),
         // By two steps, and by a leafref.
         (json!({"hop": b("")}), json!({"entry": b("")}), Some(json!({"entry": b(""), "size": 3})), "hop"),
         (json!({"next": "b", "size": 3}), json!({"size": 3}), Some(json!({"size": 1})), "next"),

@@ -297,12 +297,13 @@ impl Parser<'_> {
     ) -> Result<(), String> {
         let schema = self.schema;
         match type_ {
-            Type::LeafRef { target: Some(target), path, .. } => {
+            Type::LeafRef { target, path, .. } => {
                 let Expr::Path(path) = compile(schema, schema.node(leaf).module, Some(leaf), path)? else {
                     return Err(format!("{path:?} is no path"));
                 };
+                // One in a union has its path alone.
+                targets.extend(target.or_else(|| path.target()).map(Some));
                 leads.push((leaf, Leads::Along(path)));
-                targets.push(Some(*target));
             }
             Type::InstanceIdentifier { .. } => {
                 leads.push((leaf, Leads::There));
