@@ -245,17 +245,18 @@ fn rfc8040_3_7_the_text_of_each_module_can_be_had() {
     let server = Server::lab();
     let library = server.send(
         "GET",
-        "/rests/data/ietf-yang-library:yang-library?fields=module-set/module(name;location)",
+        "/rests/data/ietf-yang-library:yang-library?fields=module-set/module(name;revision)",
         "",
     );
     let library = library.json();
     let modules = library["ietf-yang-library:yang-library"]["module-set"][0]["module"].as_array().unwrap();
     assert!(modules.len() > 40, "{library}");
     for module in modules {
-        let (name, location) = (module["name"].as_str().unwrap(), module["location"][0].as_str().unwrap());
-        let text = server.send("GET", location, "");
-        assert_eq!(text.status, 200, "{location}: {}", text.body);
-        assert!(text.body.contains(&format!("module {name}")), "{location}");
+        let (name, revision) = (module["name"].as_str().unwrap(), module["revision"].as_str());
+        let file = revision.map_or(name.to_owned(), |revision| format!("{name}@{revision}"));
+        let text = server.send("GET", &format!("/rests/modules/{file}"), "");
+        assert_eq!(text.status, 200, "{file}: {}", text.body);
+        assert!(text.body.contains(&format!("module {name}")), "{file}");
     }
     for wrong in ["nobody", "pod@1999-01-01", ""] {
         assert_eq!(server.send("GET", &format!("/rests/modules/{wrong}"), "").status, 404, "{wrong}");
