@@ -35,6 +35,18 @@ fn one_more_pod_is_the_same_work_among_many() {
     assert!(nodes <= 17 && bytes <= 7000, "{nodes} derived nodes, {bytes} bytes as if nothing were shared");
 }
 
+/// Keys of many pods are shared out between threads; what comes of them is what comes of few at a time.
+#[test]
+fn many_pods_at_once_look_as_if_they_came_by_and_by() {
+    let (whole, mut parts) = (many(700), many(0));
+    for first in (0..700).step_by(100) {
+        parts.put((first..first + 100).flat_map(nth));
+    }
+    assert!(whole.told[&Dpid(1)].flows.len() > 700 * 10);
+    assert_eq!(whole.told, parts.told);
+    assert_eq!(whole.derived, parts.derived);
+}
+
 /// A node that joins is looked at by itself, however many there are; up to 64 have a tunnel for each pair besides.
 #[test]
 fn one_more_node_is_the_same_work_among_many() {
