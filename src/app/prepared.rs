@@ -118,12 +118,10 @@ impl Prepared {
         rpcs::register(schema, &mut operations);
         let audit = Audit::open(&settings.data_dir, AUDIT)
             .map_err(|reason| StartError::Audit { path: settings.data_dir.clone(), reason })?;
-        let mut app = App {
-            limits: settings.limits.clone(),
-            audit: Arc::new(audit),
-            relay: matches!(settings.store, StoreAt::Etcd(_)).then(Relay::default),
-            ..App::new(datastore.clone(), first.accounts)
-        };
+        let mut app = App::new(datastore.clone(), first.accounts);
+        app.limits = settings.limits.clone();
+        app.audit = Arc::new(audit);
+        app.relay = matches!(settings.store, StoreAt::Etcd(_)).then(Relay::default);
         let admission = Admission::new(switch_tls, &datastore);
         let drop_log = DropLog::new(programmers.clone());
         let metrics = Metrics::new(&datastore, |registry| {

@@ -115,7 +115,7 @@ pub fn follow(
     let recovered = replayed(schema, source.load()?, limits.revisions, Ok)?;
     let Begun { core, readers, timings, records, last, handle, messages, repairs } =
         begin(recovered, engine, limits);
-    let (inbox, mut wait) = (handle.inbox.clone(), source.changes());
+    let (inbox, mut wait) = (handle.inbox().clone(), source.changes());
     let follower = Follower { core, readers, timings, source, records, last };
     spawn(move || follower.run(messages))?;
     let look = move || loop {

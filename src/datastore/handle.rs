@@ -19,23 +19,30 @@ use super::{
 };
 use crate::access::{self, Denials, Gatekeeper, Grants, Identity};
 use crate::audit::Audit;
-use crate::schema::DataPath;
+use crate::schema::{DataPath, Schema};
 
-/// The way to the datastore. Cheap to clone.
+/// The way to the datastore. Cheap to clone: each request does so, in several threads at a time.
 #[derive(Clone)]
 pub struct Handle {
-    pub(super) inbox: mpsc::Sender<Message>,
+    shared: Arc<Shared>,
+    /// Reads and commits are about the candidate of the user.
+    pub(super) on_candidate: bool,
+    /// `None`: the program itself.
+    acting: Option<Acting>,
+}
+
+/// What all handles of a datastore have in common.
+#[derive(Clone)]
+struct Shared {
+    schema: &'static Schema,
+    inbox: mpsc::Sender<Message>,
     published: Arc<ArcSwap<Snapshot>>,
     revision: watch::Receiver<Revision>,
     times: Arc<Mutex<Times>>,
     timings: Timings,
     history: Arc<History>,
     access: Arc<Gatekeeper>,
-    pub(super) candidates: Arc<Candidates>,
-    /// Reads and commits are about the candidate of the user.
-    pub(super) on_candidate: bool,
-    /// `None`: the program itself.
-    acting: Option<Acting>,
+    candidates: Arc<Candidates>,
 }
 
 /// A user behind a [`Handle`].
@@ -56,7 +63,8 @@ impl Handle {
         revision: watch::Receiver<Revision>,
         timings: Timings,
     ) -> Handle {
-        Handle {
+        let shared = Shared {
+            schema: core.snapshot.schema,
             inbox,
             published: readers.published.clone(),
             revision,
@@ -65,9 +73,21 @@ impl Handle {
             history: readers.history.clone(),
             access: core.access.clone(),
             candidates: Arc::default(),
-            on_candidate: false,
-            acting: None,
-        }
+        };
+        Handle { shared: Arc::new(shared), on_candidate: false, acting: None }
+    }
+
+    /// The models that all states of this datastore are of.
+    pub fn schema(&self) -> &'static Schema {
+        self.shared.schema
+    }
+
+    pub(super) fn inbox(&self) -> &mpsc::Sender<Message> {
+        &self.shared.inbox
+    }
+
+    pub(super) fn candidates(&self) -> &Candidates {
+        &self.shared.candidates
     }
 
     /// Carries a transaction out; returns when it is durable and visible.
@@ -79,7 +99,7 @@ impl Handle {
             return self.edit_candidate(&transaction).await;
         }
         let Some(acting) = &self.acting else { return self.send(transaction).await };
-        let schema = self.published.load().schema;
+        let schema = self.shared.schema;
         let paths: Vec<String> = transaction.edits.iter().map(|edit| edit.path.display(schema)).collect();
         let outcome = self.send(self.bound(transaction)).await;
         let result = outcome.as_ref().map(|done| done.revision.0).map_err(ToString::to_string);
@@ -89,7 +109,7 @@ impl Handle {
 
     async fn send(&self, transaction: Transaction) -> Result<Committed, DatastoreError> {
         let (reply, answer) = oneshot::channel();
-        self.inbox.send(Message::Commit { transaction, reply }).await.map_err(|_| DatastoreError::Stopped)?;
+        self.shared.inbox.send(Message::Commit { transaction, reply }).await.map_err(|_| DatastoreError::Stopped)?;
         answer.await.map_err(|_| DatastoreError::Stopped)?
     }
 
@@ -101,7 +121,7 @@ impl Handle {
     pub async fn catch_up(&self) -> Result<Revision, JournalError> {
         let stopped = || JournalError::Io { path: "datastore".into(), reason: "it has stopped".into() };
         let (reply, answer) = oneshot::channel();
-        self.inbox.send(Message::CatchUp { reply }).await.map_err(|_| stopped())?;
+        self.shared.inbox.send(Message::CatchUp { reply }).await.map_err(|_| stopped())?;
         answer.await.map_err(|_| stopped())?
     }
 
@@ -112,7 +132,7 @@ impl Handle {
     pub async fn lead(&self, journal: Box<dyn Journal>) -> Result<(), RecoveryError> {
         let stopped = || JournalError::Io { path: "datastore".into(), reason: "it has stopped".into() };
         let (reply, answer) = oneshot::channel();
-        self.inbox.send(Message::Lead { journal, reply }).await.map_err(|_| stopped())?;
+        self.shared.inbox.send(Message::Lead { journal, reply }).await.map_err(|_| stopped())?;
         answer.await.map_err(|_| stopped())?
     }
 
@@ -121,7 +141,7 @@ impl Handle {
     #[must_use]
     pub fn as_user(&self, user: Arc<Identity>, from: Option<SocketAddr>, audit: Arc<Audit>) -> Handle {
         let acting = Acting { user, from, audit, seen: Arc::default() };
-        Handle { acting: Some(acting), ..self.clone() }
+        Handle { shared: self.shared.clone(), on_candidate: self.on_candidate, acting: Some(acting) }
     }
 
     /// The transaction with the user whose rights bound it.
@@ -150,7 +170,7 @@ impl Handle {
 
     /// Whether the user may try this operation on this node. Nothing is counted: nobody has tried yet.
     pub fn may_try(&self, path: &DataPath, operation: access::Operation) -> bool {
-        let snapshot = self.published.load();
+        let snapshot = self.shared.published.load();
         let may = |grants: Arc<Grants>| grants.may_try(snapshot.schema, path, &[operation]).is_ok();
         self.grants().is_none_or(may)
     }
@@ -161,24 +181,24 @@ impl Handle {
         path: &DataPath,
         count: fn(&Denials),
     ) -> Result<(), DatastoreError> {
-        let snapshot = self.published.load();
+        let snapshot = self.shared.published.load();
         let Some(grants) = self.grants() else { return Ok(()) };
         grants.decide(snapshot.schema, &path.steps, operation).map_err(|denial| {
-            count(&self.access.denials);
+            count(&self.shared.access.denials);
             DatastoreError::Denied(denial)
         })
     }
 
     /// How often something was refused.
     pub fn denials(&self) -> &Denials {
-        &self.access.denials
+        &self.shared.access.denials
     }
 
     /// What the user may do under the rules in force, whatever state it is about; `None`: everything.
     pub(super) fn grants(&self) -> Option<Arc<Grants>> {
         let user = &self.acting.as_ref()?.user;
-        let snapshot = self.published.load();
-        self.access.grants(snapshot.schema, &snapshot.config.input, user)
+        let snapshot = self.shared.published.load();
+        self.shared.access.grants(snapshot.schema, &snapshot.config.input, user)
     }
 
     /// The name of the user; of the program, if there is none.
@@ -193,13 +213,15 @@ impl Handle {
 
     /// The newest durable state, all of it: for what is worked out on behalf of a user, never for what is shown to him.
     pub fn running(&self) -> Arc<Snapshot> {
-        self.published.load_full()
+        self.shared.published.load_full()
     }
 
     /// The same datastore with other bounds on candidates; those that are open are not in it.
     #[must_use]
     pub fn with_candidates(self, limits: candidate::Limits) -> Handle {
-        Handle { candidates: Arc::new(Candidates::new(limits)), ..self }
+        let candidates = Arc::new(Candidates::new(limits));
+        let shared = Shared { candidates, ..Shared::clone(&self.shared) };
+        Handle { shared: Arc::new(shared), ..self }
     }
 
     /// Whether something of what differs between two states may be read by the user.
@@ -228,7 +250,7 @@ impl Handle {
     pub fn commit_blocking(&self, transaction: Transaction) -> Result<Committed, DatastoreError> {
         let transaction = self.bound(transaction);
         let (reply, answer) = oneshot::channel();
-        self.inbox
+        self.shared.inbox
             .blocking_send(Message::Commit { transaction, reply })
             .map_err(|_| DatastoreError::Stopped)?;
         answer.blocking_recv().map_err(|_| DatastoreError::Stopped)?
@@ -246,7 +268,7 @@ impl Handle {
         };
         let transaction = self.bound(transaction);
         let (reply, answer) = oneshot::channel();
-        self.inbox.send(Message::Plan { transaction, reply }).await.map_err(|_| DatastoreError::Stopped)?;
+        self.shared.inbox.send(Message::Plan { transaction, reply }).await.map_err(|_| DatastoreError::Stopped)?;
         answer.await.map_err(|_| DatastoreError::Stopped)?
     }
 
@@ -261,7 +283,7 @@ impl Handle {
         }
         let (reply, answer) = oneshot::channel();
         let message = Message::Origin { error: error.clone(), edits: edits.to_vec(), reply };
-        match self.inbox.send(message).await {
+        match self.shared.inbox.send(message).await {
             Ok(()) => answer.await.unwrap_or(error),
             Err(_) => error,
         }
@@ -278,13 +300,13 @@ impl Handle {
                 let _ = reply.send(question(engine));
             }
         });
-        self.inbox.send(Message::Ask { question }).await.ok()?;
+        self.shared.inbox.send(Message::Ask { question }).await.ok()?;
         answer.await.ok()
     }
 
     /// The newest durable state.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        let newest = if self.on_candidate { self.candidate_state() } else { self.published.load_full() };
+        let newest = if self.on_candidate { self.candidate_state() } else { self.shared.published.load_full() };
         let Some(acting) = &self.acting else { return newest };
         let mut seen = acting.seen.lock().unwrap_or_else(PoisonError::into_inner);
         match &*seen {
@@ -295,17 +317,17 @@ impl Handle {
 
     /// How often and how long the writer works.
     pub fn timings(&self) -> &Timings {
-        &self.timings
+        &self.shared.timings
     }
 
     /// Tells of every new revision; a slow reader sees the newest only.
     pub fn revisions(&self) -> watch::Receiver<Revision> {
-        self.revision.clone()
+        self.shared.revision.clone()
     }
 
     /// The revisions of the last while. Reading them keeps no writer waiting.
     pub fn history(&self) -> &History {
-        &self.history
+        &self.shared.history
     }
 
     /// When a revision came about, to the second. Revisions of earlier lives, and very old ones, count as newer than
@@ -314,18 +336,18 @@ impl Handle {
         if let Some(time) = candidate::time_of(revision) {
             return time;
         }
-        self.times.lock().unwrap_or_else(PoisonError::into_inner).of(revision)
+        self.shared.times.lock().unwrap_or_else(PoisonError::into_inner).of(revision)
     }
 
     /// The last revision that had come about in the second of `time`.
     pub fn revision_at(&self, time: SystemTime) -> Revision {
-        self.times.lock().unwrap_or_else(PoisonError::into_inner).until(time)
+        self.shared.times.lock().unwrap_or_else(PoisonError::into_inner).until(time)
     }
 
     /// Finishes what waits, writes a checkpoint where one is due, and ends the writer.
     pub async fn stop(&self) {
         let (reply, done) = oneshot::channel();
-        if self.inbox.send(Message::Stop { reply }).await.is_ok() {
+        if self.shared.inbox.send(Message::Stop { reply }).await.is_ok() {
             let _ = done.await;
         }
     }

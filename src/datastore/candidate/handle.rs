@@ -30,12 +30,12 @@ impl Handle {
     /// # Errors
     /// When it was dropped.
     pub fn candidate(&self) -> Result<Option<Arc<Candidate>>, DatastoreError> {
-        Ok(self.candidates.of(&self.user_name(), SystemTime::now())?)
+        Ok(self.candidates().of(&self.user_name(), SystemTime::now())?)
     }
 
     /// The state of the candidate; without one, that of the running configuration.
     pub(in crate::datastore) fn candidate_state(&self) -> Arc<Snapshot> {
-        match self.candidates.of(&self.user_name(), SystemTime::now()) {
+        match self.candidates().of(&self.user_name(), SystemTime::now()) {
             Ok(Some(candidate)) => candidate.state.clone(),
             _ => self.running(),
         }
@@ -64,14 +64,14 @@ impl Handle {
         let bound = Bound { grants: grants.as_deref(), denials: self.denials() };
         loop {
             let now = SystemTime::now();
-            let known = self.candidates.of(user, now)?;
+            let known = self.candidates().of(user, now)?;
             let opened = known.clone().unwrap_or_else(|| Arc::new(Candidate::new(running.clone(), now)));
-            let (next, committed) = opened.edited(transaction, &bound, self.candidates.limits(), now)?;
+            let (next, committed) = opened.edited(transaction, &bound, self.candidates().limits(), now)?;
             // An edit that changes nothing opens nothing.
             if known.is_none() && !committed.changed {
                 return Ok(committed);
             }
-            if self.candidates.replace(user, known.as_ref(), next)? {
+            if self.candidates().replace(user, known.as_ref(), next)? {
                 return Ok(committed);
             }
         }
@@ -88,9 +88,9 @@ impl Handle {
         let grants = self.grants();
         let bound = Bound { grants: grants.as_deref(), denials: self.denials() };
         let (now, present) = (SystemTime::now(), self.running());
-        let known = self.candidates.of(&self.user_name(), now)?;
+        let known = self.candidates().of(&self.user_name(), now)?;
         let known = known.unwrap_or_else(|| Arc::new(Candidate::new(present.clone(), now)));
-        let (next, _) = known.edited(transaction, &bound, self.candidates.limits(), now)?;
+        let (next, _) = known.edited(transaction, &bound, self.candidates().limits(), now)?;
         self.commit_of(&next, &present)
     }
 
@@ -112,12 +112,12 @@ impl Handle {
 
     /// The candidate was committed with this revision: it is gone, but for what its user edited meanwhile.
     pub fn candidate_committed(&self, proposal: &Proposal) {
-        self.candidates.committed(&self.user_name(), &proposal.candidate, &self.running(), SystemTime::now());
+        self.candidates().committed(&self.user_name(), &proposal.candidate, &self.running(), SystemTime::now());
     }
 
     /// Throws the candidate away. Returns the edits that are gone; `None`: there was no candidate.
     pub fn discard_candidate(&self) -> Option<usize> {
-        let gone = self.candidates.discard(&self.user_name(), SystemTime::now())?;
+        let gone = self.candidates().discard(&self.user_name(), SystemTime::now())?;
         let edits = gone.map_or(0, |candidate| candidate.edits().len());
         if let Some((name, from, audit)) = self.recorder() {
             audit.candidate(name, from, &[], Err(format!("discarded, {edits} edits")));
@@ -133,10 +133,10 @@ impl Handle {
         let user = self.user_name();
         loop {
             let now = SystemTime::now();
-            let known = self.candidates.of(&user, now)?.ok_or(CandidateError::None)?;
+            let known = self.candidates().of(&user, now)?.ok_or(CandidateError::None)?;
             let next = known.updated(self.running(), resolution, now)?;
             let base = next.base.revision;
-            if self.candidates.replace(&user, Some(&known), next)? {
+            if self.candidates().replace(&user, Some(&known), next)? {
                 return Ok(base);
             }
         }

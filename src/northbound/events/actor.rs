@@ -310,7 +310,7 @@ impl Registry {
 
     /// Shows a subscription in the operational datastore, or that it is gone.
     async fn show(&self, id: u32) {
-        let schema = self.datastore.snapshot().schema;
+        let schema = self.datastore.schema();
         let at = |path: &str| schema.resolve(&format!("/ietf-subscribed-notifications:{path}"));
         let (all, list) = (at("subscriptions"), at("subscriptions/subscription"));
         let path = DataPath::root().child(all).entry(list, Key::one(Value::Uint(id.into())));

@@ -32,7 +32,7 @@ use crate::schema::{DataPath, Key, List, Node};
 /// Adds events to what RESTCONF serves. The registry ends the readers when the program stops.
 pub fn install(app: &mut App, operations: &mut Operations, limits: Limits) -> Registry {
     let registry = Registry::new(app.datastore.clone(), limits);
-    let schema = app.datastore.snapshot().schema;
+    let schema = app.datastore.schema();
     rpc::register(operations, schema, &registry);
     legacy::server::register(operations, schema);
     app.resources.push(server::resource(&registry));
@@ -44,7 +44,7 @@ pub fn install(app: &mut App, operations: &mut Operations, limits: Limits) -> Re
 /// # Errors
 /// When the datastore refuses.
 pub async fn announce(datastore: &Handle) -> Result<(), DatastoreError> {
-    let schema = datastore.snapshot().schema;
+    let schema = datastore.schema();
     let oldest = datastore.history().list().first().map(|entry| document::time(entry.time));
     let mut edits = Vec::new();
     for (module, container) in

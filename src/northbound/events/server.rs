@@ -94,7 +94,7 @@ impl Server {
             let message = format!("there is no stream {shown:?}; there are {names}, each also with -JSON");
             Problem::new("invalid-value", message).with_status(StatusCode::NOT_FOUND)
         })?;
-        let schema = self.registry.datastore.snapshot().schema;
+        let schema = self.registry.datastore.schema();
         let query = pairs(parts.uri.query())?;
         self.open(app, user, request::stream(schema, stream, encoding, &query, &parts.headers)?)
     }
@@ -107,7 +107,7 @@ impl Server {
         rest: &str,
         parts: &Parts,
     ) -> Result<Response<Body>, Problems> {
-        let schema = self.registry.datastore.snapshot().schema;
+        let schema = self.registry.datastore.schema();
         let source = match face {
             Face::Rests | Face::Ds(Datastore::Operational) => Source::Operational,
             Face::Ds(Datastore::Running) => Source::Running,

@@ -129,8 +129,7 @@ async fn farewell(
     .await;
 }
 
-/// In the extensions of each request: what it came by.
-#[derive(Clone)]
+/// In the extensions of each request: what it came by. It is one for all requests of a connection.
 pub struct Transport {
     pub is_tls: bool,
     /// Changes when the server stops. It waits until nobody has this any more.
@@ -192,7 +191,7 @@ where
     ) {
         let takeover = Takeover::default();
         let (peer, answer) = (self.peer(names), self.answer.clone());
-        let transport = Transport { is_tls, closing: self.closing.clone() };
+        let transport = Arc::new(Transport { is_tls, closing: self.closing.clone() });
         let pause = self.limits.body_time();
         let service = service(peer, answer, pause, Arc::default(), transport, Some(takeover.clone()));
         let mut connection = http1::Builder::new()
@@ -229,7 +228,7 @@ where
     ) {
         let asked = Arc::new(AtomicBool::new(false));
         let (peer, answer) = (self.peer(names), self.answer.clone());
-        let transport = Transport { is_tls, closing: self.closing.clone() };
+        let transport = Arc::new(Transport { is_tls, closing: self.closing.clone() });
         let service = service(peer, answer, self.limits.body_time(), asked.clone(), transport, None);
         let mut connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -276,7 +275,7 @@ fn service<F, R>(
     answer: F,
     pause: Duration,
     asked: Arc<AtomicBool>,
-    transport: Transport,
+    transport: Arc<Transport>,
     takeover: Option<Takeover>,
 ) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send + 'static> + Unpin
 where

@@ -29,14 +29,17 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 /// With which a page ends. Source: OpenMetrics 1.0, "Overall Structure".
 const END: &str = "# EOF\n";
 
-type Labels = Vec<(&'static str, String)>;
+/// The root that a request is below, and its method.
+type Asked = [(&'static str, &'static str); 2];
+/// The same, and the status of the answer.
+type Answered = (Asked, [(&'static str, u32); 1]);
 
 /// All numbers of one controller.
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Registry>,
-    requests: Family<Labels, Counter>,
-    took: Family<Labels, Histogram, fn() -> Histogram>,
+    requests: Family<Answered, Counter>,
+    took: Family<Asked, Histogram, fn() -> Histogram>,
     behind: Arc<OnceLock<Box<dyn Fn() -> String + Send + Sync>>>,
 }
 
@@ -51,7 +54,7 @@ impl Metrics {
         let requests = Family::default();
         let took = Family::new_with_constructor(seconds as fn() -> Histogram);
         let mut registry = Registry::default();
-        let version: Labels = vec![("version", env!("CARGO_PKG_VERSION").into())];
+        let version = [("version", env!("CARGO_PKG_VERSION"))];
         registry.register("coeus_build", "The program that runs", Info::new(version));
         registry.register(
             "coeus_http_requests",
@@ -73,11 +76,9 @@ impl Metrics {
 
     /// Counts an answer.
     pub fn answered(&self, path: &str, method: &Method, status: StatusCode, took: Duration) {
-        let (root, method) = (root(path), known(method));
-        let labels = vec![("root", root.to_owned()), ("method", method.to_owned())];
-        self.took.get_or_create(&labels).observe(took.as_secs_f64());
-        let labels = [labels, vec![("status", status.as_u16().to_string())]].concat();
-        self.requests.get_or_create(&labels).inc();
+        let asked = [("root", root(path)), ("method", known(method))];
+        self.took.get_or_create(&asked).observe(took.as_secs_f64());
+        self.requests.get_or_create(&(asked, [("status", status.as_u16().into())])).inc();
     }
 
     /// Has the numbers of another part behind these: a page in the same format, with names of its own. The first one asked for stays.

@@ -1,5 +1,7 @@
 //! Requests on data resources: from HTTP to `read` and `write`, and back.
 
+use std::time::SystemTime;
+
 use axum::body::{Body, Bytes};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
@@ -30,7 +32,7 @@ pub async fn handle(
     body: Body,
 ) -> Result<Response<Body>, Problems> {
     let on_candidate =
-        face.is_candidate().then(|| App { datastore: app.datastore.on_candidate(), ..app.clone() });
+        face.is_candidate().then(|| app.with(app.datastore.on_candidate()));
     let app = on_candidate.as_ref().unwrap_or(app);
     let method = match parts.method {
         Method::GET | Method::HEAD => return get(app, face, raw, parts).await,
@@ -44,7 +46,7 @@ pub async fn handle(
         Method::DELETE => write::Method::Delete,
         _ => return Err(answer::not_allowed(&parts.method, face.methods(raw.trim_matches('/').is_empty()))),
     };
-    let schema = app.datastore.snapshot().schema;
+    let schema = app.datastore.schema();
     let path = match face.path(schema, raw) {
         Ok(path) => path,
         Err(problems) => {
@@ -118,7 +120,7 @@ pub async fn handle(
 
 /// The methods that this resource has for this user.
 fn allowed(app: &App, face: Face, path: &DataPath) -> String {
-    let schema = app.datastore.snapshot().schema;
+    let schema = app.datastore.schema();
     let is_config = path.steps.iter().all(|step| schema.node(step.node).config);
     let last = path.last_node().map(|id| schema.node(id));
     let is_leaf = |kind: &Kind| matches!(kind, Kind::Leaf { .. } | Kind::LeafList { .. } | Kind::Any { .. });
@@ -143,7 +145,7 @@ fn allowed(app: &App, face: Face, path: &DataPath) -> String {
 }
 
 fn options(app: &App, face: Face, raw: &str) -> Result<Response<Body>, Problems> {
-    let schema = app.datastore.snapshot().schema;
+    let schema = app.datastore.schema();
     match face.path(schema, raw) {
         Ok(path) => Ok(answer::allow(&allowed(app, face, &path))),
         Err(problems) => match DataPath::parse_action(schema, raw.strip_prefix('/').unwrap_or(raw)) {
@@ -165,7 +167,7 @@ fn done(app: &App, face: Face, written: write::Written) -> Response<Body> {
         && let Some(stamp) = stamp(app, face, &path)
         && stamp.latest() <= revision
     {
-        validators(app, stamp, "", headers);
+        Validators::of(app, stamp, "").put(headers);
     }
     if let Some(report) = &written.report {
         report.tell(&mut response, true);
@@ -186,14 +188,14 @@ fn stamp(app: &App, face: Face, path: &DataPath) -> Option<Stamp> {
 /// The answer to a YANG Patch, whose status says what became of each edit.
 fn patched_answer(app: &App, face: Face, parts: &Parts, patched: patch::Patched) -> Response<Body> {
     let media = media::of_answer(&parts.headers, face).unwrap_or(media::usual(face));
-    let body = patched.body(app.datastore.snapshot().schema, media.encoding);
+    let body = patched.body(app.datastore.schema(), media.encoding);
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = patched.status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media.name));
     if let Some(path) = patched.changed
         && let Some(stamp) = stamp(app, face, &path)
     {
-        validators(app, stamp, "", response.headers_mut());
+        Validators::of(app, stamp, "").put(response.headers_mut());
     }
     if let Some(report) = &patched.report {
         report.tell(&mut response, false);
@@ -202,13 +204,24 @@ fn patched_answer(app: &App, face: Face, parts: &Parts, patched: patch::Patched)
 }
 
 /// `ETag` and `Last-Modified`.
-fn validators(app: &App, stamp: Stamp, suffix: &str, headers: &mut HeaderMap) {
-    if let Ok(tag) = HeaderValue::from_str(&conditions::etag(stamp, suffix)) {
-        headers.insert(header::ETAG, tag);
+struct Validators {
+    tag: String,
+    modified: SystemTime,
+}
+
+impl Validators {
+    fn of(app: &App, stamp: Stamp, suffix: &str) -> Validators {
+        let modified = app.datastore.time_of(stamp.latest());
+        Validators { tag: conditions::etag(stamp, suffix), modified }
     }
-    let modified = httpdate::fmt_http_date(app.datastore.time_of(stamp.latest()));
-    if let Ok(modified) = HeaderValue::from_str(&modified) {
-        headers.insert(header::LAST_MODIFIED, modified);
+
+    fn put(&self, headers: &mut HeaderMap) {
+        if let Ok(tag) = HeaderValue::from_str(&self.tag) {
+            headers.insert(header::ETAG, tag);
+        }
+        if let Ok(modified) = HeaderValue::from_str(&httpdate::fmt_http_date(self.modified)) {
+            headers.insert(header::LAST_MODIFIED, modified);
+        }
     }
 }
 
@@ -238,11 +251,9 @@ async fn get(app: &App, face: Face, raw: &str, parts: &Parts) -> Result<Response
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
     if let Some(stamp) = found.stamp {
-        let suffix = media.suffix();
-        validators(app, stamp, suffix, headers);
-        let tag = conditions::etag(stamp, suffix);
-        let modified = app.datastore.time_of(stamp.latest());
-        match conditions::of_read(&parts.headers, Some(&tag), modified, found.fresh)? {
+        let validators = Validators::of(app, stamp, media.suffix());
+        validators.put(headers);
+        match conditions::of_read(&parts.headers, Some(&validators.tag), validators.modified, found.fresh)? {
             Verdict::Send => {}
             Verdict::NotModified => {
                 *response.status_mut() = StatusCode::NOT_MODIFIED;

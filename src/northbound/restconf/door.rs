@@ -104,7 +104,7 @@ mod tests {
         if let Some(is_tls) = is_tls {
             let (_, closing) = tokio::sync::watch::channel(());
             request.extensions_mut().insert(Takeover::default());
-            request.extensions_mut().insert(Transport { is_tls, closing });
+            request.extensions_mut().insert(Arc::new(Transport { is_tls, closing }));
         }
         request.into_parts().0
     }

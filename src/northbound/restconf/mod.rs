@@ -41,6 +41,7 @@ pub use server::{Inside, serve};
 pub use wait::Switches;
 
 use std::future::Future;
+use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -63,10 +64,16 @@ pub trait Resource: Send + Sync {
     fn answer(&self, app: &App, user: &str, parts: &mut Parts) -> Option<Result<Response<Body>, Problems>>;
 }
 
-/// What the requests share.
+/// What a request works with: the datastore in the name of who asks, and what all requests share, which is set before the first one.
 #[derive(Clone)]
 pub struct App {
     pub datastore: Handle,
+    shared: Arc<Shared>,
+}
+
+/// What the requests share.
+#[derive(Clone)]
+pub struct Shared {
     pub accounts: Arc<Accounts>,
     pub readiness: Readiness,
     pub operations: Arc<Operations>,
@@ -95,10 +102,24 @@ pub type Live = Arc<
 /// Path and method of a request, the status of its answer, and how long that took.
 pub type Answered = Arc<dyn Fn(&str, &Method, StatusCode, Duration) + Send + Sync>;
 
+impl Deref for App {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+impl DerefMut for App {
+    /// For who sets it up: what was cloned before keeps what it had.
+    fn deref_mut(&mut self) -> &mut Shared {
+        Arc::make_mut(&mut self.shared)
+    }
+}
+
 impl App {
     pub fn new(datastore: Handle, accounts: Accounts) -> App {
-        App {
-            datastore,
+        let shared = Shared {
             accounts: Arc::new(accounts),
             readiness: Readiness::default(),
             operations: Arc::default(),
@@ -110,7 +131,13 @@ impl App {
             answered: None,
             relay: None,
             door: Door::default(),
-        }
+        };
+        App { datastore, shared: Arc::new(shared) }
+    }
+
+    /// The same with the datastore in another name.
+    fn with(&self, datastore: Handle) -> App {
+        App { datastore, shared: self.shared.clone() }
     }
 
     /// The whole body of a request, if it is not too long.

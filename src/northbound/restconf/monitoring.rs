@@ -32,7 +32,7 @@ const CAPABILITIES: [&str; 16] = [
 /// # Errors
 /// When the datastore refuses.
 pub async fn announce(datastore: &Handle) -> Result<(), DatastoreError> {
-    let schema = datastore.snapshot().schema;
+    let schema = datastore.schema();
     let leaf_list = schema.resolve("/ietf-restconf-monitoring:restconf-state/capabilities/capability");
     let state = schema.resolve("/ietf-restconf-monitoring:restconf-state");
     let capabilities = schema.resolve("/ietf-restconf-monitoring:restconf-state/capabilities");

@@ -71,7 +71,7 @@ pub async fn rpc(
     parts: &Parts,
     body: Body,
 ) -> Result<Response<Body>, Problems> {
-    let schema = app.datastore.snapshot().schema;
+    let schema = app.datastore.schema();
     let path = DataPath::parse_rpc(schema, rest.strip_suffix('/').unwrap_or(rest))
         .map_err(|error| Problem::from(error).with_status(StatusCode::NOT_FOUND))?;
     invoke(app, user, face, path, parts, body).await
@@ -114,7 +114,7 @@ async fn invoke(
     query::none(parts.uri.query())?;
     app.datastore.may_invoke(&path)?;
     let media = media::of_answer(&parts.headers, face)?;
-    let schema = app.datastore.snapshot().schema;
+    let schema = app.datastore.schema();
     let Some((operation, handler)) =
         path.last_node().and_then(|id| Some((id, app.operations.handlers.get(&id)?)))
     else {

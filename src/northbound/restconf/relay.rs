@@ -163,7 +163,7 @@ pub(super) fn retry(response: &mut Response<Body>) {
 
 /// Whether what is read follows from the log, wherever it is read.
 fn is_in_log(app: &App, parts: &Parts) -> bool {
-    let schema = app.datastore.snapshot().schema;
+    let schema = app.datastore.schema();
     let path = parts.uri.path();
     if path == "/metrics" {
         return true;
@@ -200,7 +200,7 @@ pub(super) async fn send(
     body: Body,
 ) -> Result<Response<Body>, Problems> {
     let takeover = Takeover::for_websocket(&parts).cloned();
-    let transport = parts.extensions.get::<Transport>().cloned();
+    let transport = parts.extensions.get::<Arc<Transport>>().cloned();
     let mut request = relayed(app, parts, body).await?;
     if takeover.is_some() {
         for (name, value) in [(header::CONNECTION, "upgrade"), (header::UPGRADE, "websocket")] {
@@ -234,7 +234,7 @@ pub(super) async fn send(
             let (mut parts, body) = response.into_parts();
             without_hops(&mut parts.headers);
             let body = match transport.filter(|_| is_stream(&parts.headers)) {
-                Some(transport) => while_open(body, transport),
+                Some(transport) => while_open(body, &transport),
                 None => Body::new(body),
             };
             Ok(Response::from_parts(parts, body))
@@ -251,8 +251,8 @@ fn is_stream(headers: &HeaderMap) -> bool {
 }
 
 /// A body that ends when this program does. A client takes no notice of an event that was begun, and asks for it elsewhere.
-fn while_open(body: Incoming, transport: Transport) -> Body {
-    let mut closing = transport.closing;
+fn while_open(body: Incoming, transport: &Transport) -> Body {
+    let mut closing = transport.closing.clone();
     let closed = Box::pin(async move { drop(closing.changed().await) });
     Body::from_stream(Body::new(body).into_data_stream().take_until(closed))
 }
@@ -288,7 +288,7 @@ pub(in crate::northbound) fn is_tls(parts: &Parts) -> bool {
 
 /// Whether the request has come here by TLS.
 pub(super) fn is_encrypted(parts: &Parts) -> bool {
-    parts.extensions.get::<Transport>().is_some_and(|transport| transport.is_tls)
+    parts.extensions.get::<Arc<Transport>>().is_some_and(|transport| transport.is_tls)
 }
 
 fn lost(active: &Active, reason: &str) -> Problems {

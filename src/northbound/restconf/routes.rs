@@ -49,7 +49,7 @@ pub fn target<'a>(app: &App, path: &'a str) -> Result<Target<'a>, Problems> {
         return Ok(Target::Operation(rest));
     }
     if let Some(file) = path.strip_prefix("/rests/modules/") {
-        let found = app.datastore.snapshot().schema.source_named(file);
+        let found = app.datastore.schema().source_named(file);
         return found.map(Target::Module).ok_or_else(|| {
             let message = format!("there is no module {file:?}; ask for one that ietf-yang-library:yang-library lists, as NAME or NAME@REVISION");
             Problem::new("invalid-value", message).with_status(StatusCode::NOT_FOUND).into()
@@ -57,7 +57,7 @@ pub fn target<'a>(app: &App, path: &'a str) -> Result<Target<'a>, Problems> {
     }
     if let Some(named) = path.strip_prefix("/restconf/modules/module/") {
         let (name, revision) = named.trim_end_matches('/').split_once('/').unwrap_or((named, ""));
-        let found = discovery::module(app.datastore.snapshot().schema, name, revision);
+        let found = discovery::module(app.datastore.schema(), name, revision);
         return found.map(Target::Json).ok_or_else(|| {
             let message = format!(
                 "there is no module {named:?}; ask for one that /restconf/modules lists, as NAME/REVISION"
@@ -72,11 +72,11 @@ pub fn target<'a>(app: &App, path: &'a str) -> Result<Target<'a>, Problems> {
             Ok(Target::Document(Document::LibraryVersion))
         }
         "/openapi.json" => {
-            let schema = app.datastore.snapshot().schema;
+            let schema = app.datastore.schema();
             let operations: Vec<_> = app.operations.all().collect();
             Ok(Target::Json(crate::northbound::openapi::document(schema, &operations)))
         }
-        "/restconf/modules" => Ok(Target::Json(discovery::modules(app.datastore.snapshot().schema))),
+        "/restconf/modules" => Ok(Target::Json(discovery::modules(app.datastore.schema()))),
         _ => {
             let message = format!("{path} is no resource; data are below /rests/data or /restconf/config");
             Err(Problem::new("invalid-value", message).with_status(StatusCode::NOT_FOUND).into())

@@ -54,7 +54,7 @@ async fn guarded(app: Arc<App>, peer: Peer, request: Request<Body>) -> Response<
                 "this request failed inside of the program; please report it",
             );
             let problem = problem.with_status(StatusCode::INTERNAL_SERVER_ERROR).into();
-            answer::refused(app.datastore.snapshot().schema, Face::Rests, media::YANG_JSON, &problem)
+            answer::refused(app.datastore.schema(), Face::Rests, media::YANG_JSON, &problem)
         }
         Err(_) => {
             let mut response = Response::new(Body::empty());
@@ -92,7 +92,7 @@ async fn handle(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
 async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
-    let schema = app.datastore.snapshot().schema;
+    let schema = app.datastore.schema();
     let face = if path.starts_with("/restconf") { Face::Legacy(Store::Config) } else { Face::Rests };
     if matches!(parts.method, Method::GET | Method::HEAD)
         && let Some(response) = routes::open(app, path)
@@ -109,10 +109,7 @@ async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
         Ok(user) => user,
         Err(refusal) => return refusal.answer(app, face),
     };
-    let app = &App {
-        datastore: app.datastore.as_user(user.clone(), Some(peer.address), app.audit.clone()),
-        ..app.clone()
-    };
+    let app = &app.with(app.datastore.as_user(user.clone(), Some(peer.address), app.audit.clone()));
     let Some(relay) = &app.relay else { return act(app, &user.name, face, parts, body).await };
     let media = media::of_errors(&parts.headers, face);
     let outcome = match relay.way(app, &parts).await {
@@ -133,7 +130,7 @@ async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
 
 /// What becomes of a request of somebody who is known.
 async fn act(app: &App, user: &str, face: Face, mut parts: Parts, body: Body) -> Response<Body> {
-    let schema = app.datastore.snapshot().schema;
+    let schema = app.datastore.schema();
     let refused = |parts: &Parts, problems: Problems| {
         let media = media::of_errors(&parts.headers, face);
         answer::refused(schema, face, media, &problems)
@@ -170,7 +167,7 @@ impl Inside {
     pub fn new(app: &App, user: Identity) -> Inside {
         let user = Arc::new(user);
         let datastore = app.datastore.as_user(user.clone(), None, app.audit.clone());
-        Inside { app: App { datastore, ..app.clone() }, user }
+        Inside { app: app.with(datastore), user }
     }
 
     /// Below `/rests`.
@@ -227,7 +224,7 @@ impl Refusal {
             }
         };
         let problem = Problem::new("access-denied", message).with_status(status);
-        let schema = app.datastore.snapshot().schema;
+        let schema = app.datastore.schema();
         let mut response = answer::refused(schema, face, media::usual(face), &problem.into());
         let headers = response.headers_mut();
         match self {

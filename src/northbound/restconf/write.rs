@@ -47,7 +47,7 @@ pub struct Request<'a> {
 /// Everything that is wrong with the request, or that the datastore refuses.
 pub async fn write(app: &App, request: Request<'_>, way: &Way) -> Result<Written, Problems> {
     let (face, method) = (request.face, request.method);
-    let schema = app.datastore.snapshot().schema;
+    let schema = app.datastore.schema();
     let (transaction, at) = transaction(app, request)?;
     let Carried { committed, report } = way.commit(app, transaction).await?;
     let created = committed.created.first().copied().unwrap_or_default();

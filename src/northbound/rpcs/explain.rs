@@ -53,7 +53,7 @@ pub async fn list(asked: Asked) -> Result<Value, Problems> {
 }
 
 pub async fn flow(asked: Asked) -> Result<Value, Problems> {
-    let schema = asked.call.datastore.snapshot().schema;
+    let schema = asked.call.datastore.schema();
     let query = query(&asked)?;
     if query == FlowQuery::default() {
         let message = "nothing to look for: give dpid, table, cookie or match";
@@ -101,7 +101,7 @@ pub async fn object(asked: Asked) -> Result<Value, Problems> {
 }
 
 pub async fn impact(asked: Asked) -> Result<Value, Problems> {
-    let schema = asked.call.datastore.snapshot().schema;
+    let schema = asked.call.datastore.schema();
     let path = path(schema, &asked)?;
     removal(&asked, path).await
 }

@@ -116,7 +116,7 @@ pub async fn rollback(asked: Asked) -> Result<Value, Problems> {
 pub async fn confirm(asked: Asked) -> Result<Value, Problems> {
     let datastore = &asked.call.datastore;
     let pending = waiting(&asked)?;
-    let schema = datastore.snapshot().schema;
+    let schema = datastore.schema();
     if *pending.user != *asked.call.user {
         // Who lets it stay decides about what it changed as if he had written it.
         let undo = pending.way_back(schema, &asked.call.user)?;

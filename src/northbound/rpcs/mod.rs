@@ -58,7 +58,7 @@ where
     operations.on(id, move |call: Call| {
         let answer = answer.clone();
         async move {
-            let schema = call.datastore.snapshot().schema;
+            let schema = call.datastore.schema();
             let path = call.path.clone();
             let mut text = Vec::new();
             json::write_input(schema, id, &call.input, &mut text);

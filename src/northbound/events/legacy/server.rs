@@ -69,7 +69,7 @@ pub fn answer(
         Some(name) => (name, true),
         None => (path.strip_prefix(STREAM)?, false),
     };
-    let schema = registry.datastore.snapshot().schema;
+    let schema = registry.datastore.schema();
     let Some(watched) = Watched::named(schema, name) else {
         let message =
             "there is no such stream; take the name that create-data-change-event-subscription gives";

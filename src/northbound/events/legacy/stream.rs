@@ -36,7 +36,7 @@ pub async fn run(
         WebSocketStream::from_partially_read(raw.io, raw.read.to_vec(), Role::Server, Some(limits)).await;
     let mut revisions = registry.datastore.revisions();
     let mut closing = registry.closing();
-    let schema = registry.datastore.snapshot().schema;
+    let schema = registry.datastore.schema();
     let history = datastore.history();
     let mut state = datastore.readable(cursor.at().snapshot().clone());
     loop {

@@ -47,7 +47,7 @@ pub async fn patch(app: &App, request: Request<'_>, way: &Way) -> Result<Patched
     if !faults.is_empty() {
         return Ok(faults.answer(id, ids));
     }
-    let schema = app.datastore.snapshot().schema;
+    let schema = app.datastore.schema();
     let targets: Vec<String> = transaction.edits.iter().map(|edit| edit.path.display(schema)).collect();
     match way.commit(app, transaction).await {
         Ok(Carried { report, .. }) => {
