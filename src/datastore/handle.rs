@@ -109,7 +109,11 @@ impl Handle {
 
     async fn send(&self, transaction: Transaction) -> Result<Committed, DatastoreError> {
         let (reply, answer) = oneshot::channel();
-        self.shared.inbox.send(Message::Commit { transaction, reply }).await.map_err(|_| DatastoreError::Stopped)?;
+        self.shared
+            .inbox
+            .send(Message::Commit { transaction, reply })
+            .await
+            .map_err(|_| DatastoreError::Stopped)?;
         answer.await.map_err(|_| DatastoreError::Stopped)?
     }
 
@@ -250,7 +254,8 @@ impl Handle {
     pub fn commit_blocking(&self, transaction: Transaction) -> Result<Committed, DatastoreError> {
         let transaction = self.bound(transaction);
         let (reply, answer) = oneshot::channel();
-        self.shared.inbox
+        self.shared
+            .inbox
             .blocking_send(Message::Commit { transaction, reply })
             .map_err(|_| DatastoreError::Stopped)?;
         answer.blocking_recv().map_err(|_| DatastoreError::Stopped)?
@@ -268,7 +273,11 @@ impl Handle {
         };
         let transaction = self.bound(transaction);
         let (reply, answer) = oneshot::channel();
-        self.shared.inbox.send(Message::Plan { transaction, reply }).await.map_err(|_| DatastoreError::Stopped)?;
+        self.shared
+            .inbox
+            .send(Message::Plan { transaction, reply })
+            .await
+            .map_err(|_| DatastoreError::Stopped)?;
         answer.await.map_err(|_| DatastoreError::Stopped)?
     }
 
@@ -306,7 +315,8 @@ impl Handle {
 
     /// The newest durable state.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        let newest = if self.on_candidate { self.candidate_state() } else { self.shared.published.load_full() };
+        let newest =
+            if self.on_candidate { self.candidate_state() } else { self.shared.published.load_full() };
         let Some(acting) = &self.acting else { return newest };
         let mut seen = acting.seen.lock().unwrap_or_else(PoisonError::into_inner);
         match &*seen {

@@ -73,20 +73,19 @@ impl Snapshot {
     /// `None`: nothing is there.
     pub fn stamp(&self, store: Store, path: &DataPath) -> Option<Stamp> {
         let layers = self.layers(store);
-        let holder = holder(self.schema, path);
-        let modified = |root| {
-            let fields = match &holder {
-                Some(holder) => tree::get_ref(root, holder),
-                None => tree::get_ref(root, path),
-            };
-            match fields {
-                Some(NodeRef::Fields(fields)) => Revision(fields.modified()),
-                _ => Revision(0),
-            }
+        let there = [&layers.input, &layers.derived].map(|root| tree::get_ref(root, path));
+        if !path.steps.is_empty() && there.iter().all(Option::is_none) {
+            return None;
+        }
+        let stamped = match holder(self.schema, path) {
+            Some(holder) => [&layers.input, &layers.derived].map(|root| tree::get_ref(root, &holder)),
+            None => there,
         };
-        let there = |root| path.steps.is_empty() || tree::get_ref(root, path).is_some();
-        (there(&layers.input) || there(&layers.derived))
-            .then(|| Stamp { input: modified(&layers.input), derived: modified(&layers.derived) })
+        let [input, derived] = stamped.map(|fields| match fields {
+            Some(NodeRef::Fields(fields)) => Revision(fields.modified()),
+            _ => Revision(0),
+        });
+        Some(Stamp { input, derived })
     }
 }
 

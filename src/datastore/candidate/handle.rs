@@ -112,7 +112,12 @@ impl Handle {
 
     /// The candidate was committed with this revision: it is gone, but for what its user edited meanwhile.
     pub fn candidate_committed(&self, proposal: &Proposal) {
-        self.candidates().committed(&self.user_name(), &proposal.candidate, &self.running(), SystemTime::now());
+        self.candidates().committed(
+            &self.user_name(),
+            &proposal.candidate,
+            &self.running(),
+            SystemTime::now(),
+        );
     }
 
     /// Throws the candidate away. Returns the edits that are gone; `None`: there was no candidate.

@@ -31,8 +31,7 @@ pub async fn handle(
     parts: &Parts,
     body: Body,
 ) -> Result<Response<Body>, Problems> {
-    let on_candidate =
-        face.is_candidate().then(|| app.with(app.datastore.on_candidate()));
+    let on_candidate = face.is_candidate().then(|| app.with(app.datastore.on_candidate()));
     let app = on_candidate.as_ref().unwrap_or(app);
     let method = match parts.method {
         Method::GET | Method::HEAD => return get(app, face, raw, parts).await,
@@ -46,6 +45,19 @@ pub async fn handle(
         Method::DELETE => write::Method::Delete,
         _ => return Err(answer::not_allowed(&parts.method, face.methods(raw.trim_matches('/').is_empty()))),
     };
+    // In a box: what a write keeps while it waits is large, and would be moved about with each read.
+    Box::pin(put(app, user, face, raw, parts, body, method)).await
+}
+
+async fn put(
+    app: &App,
+    user: &str,
+    face: Face,
+    raw: &str,
+    parts: &Parts,
+    body: Body,
+    method: write::Method,
+) -> Result<Response<Body>, Problems> {
     let schema = app.datastore.schema();
     let path = match face.path(schema, raw) {
         Ok(path) => path,

@@ -1,8 +1,10 @@
 //! HTTP: routes, limits, headers. What a request means is in `read` and `write`.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody as _};
@@ -43,8 +45,13 @@ pub async fn serve(
 /// An answer in any case: in time, also to a request that meets a fault of ours.
 async fn guarded(app: Arc<App>, peer: Peer, request: Request<Body>) -> Response<Body> {
     let is_head = request.method() == Method::HEAD;
-    let answered = AssertUnwindSafe(handle(&app, &peer, request)).catch_unwind();
-    let mut response = match timeout(app.limits.request_time(), answered).await {
+    let mut answered = pin!(AssertUnwindSafe(handle(&app, &peer, request)).catch_unwind());
+    // Most reads wait for nobody, and need no clock.
+    let outcome = match poll_fn(|context| Poll::Ready(answered.as_mut().poll(context))).await {
+        Poll::Ready(outcome) => Ok(outcome),
+        Poll::Pending => timeout(app.limits.request_time(), answered).await,
+    };
+    let mut response = match outcome {
         Ok(Ok(response)) => response,
         Ok(Err(panic)) => {
             let reason = panic.downcast_ref::<String>().map_or("no message", String::as_str);
@@ -118,7 +125,7 @@ async fn answer(app: &App, peer: &Peer, request: Request<Body>) -> Response<Body
             let response = act(app, &user.name, face, parts, body).await;
             relay.holds().map(|()| response)
         }
-        Ok(Way::To(active)) => relay::send(app, &active, parts, body).await,
+        Ok(Way::To(active)) => Box::pin(relay::send(app, &active, parts, body)).await,
         Err(problems) => Err(problems),
     };
     outcome.unwrap_or_else(|problems| {
@@ -142,7 +149,7 @@ async fn act(app: &App, user: &str, face: Face, mut parts: Parts, body: Body) ->
     let outcome = match routes::target(app, path) {
         Err(problems) => Err(problems),
         Ok(Target::Data(face, rest)) => data::handle(app, user, face, rest, &parts, body).await,
-        Ok(Target::Operation(rest)) => operations::rpc(app, user, face, rest, &parts, body).await,
+        Ok(Target::Operation(rest)) => Box::pin(operations::rpc(app, user, face, rest, &parts, body)).await,
         Ok(Target::Document(document)) => query::none(parts.uri.query()).and_then(|()| {
             let media = media::of_answer(&parts.headers, face)?;
             let text = document.write(schema, &app.operations, media.encoding);
