@@ -118,6 +118,8 @@ pub(super) struct Work {
     /// Services whose addresses outside are to be given again.
     pub dirty_exposed: BTreeSet<Text>,
     pub dirty_cluster_services: BTreeSet<Text>,
+    /// Addresses of endpoints that came or went, by the service: all else about it is as it was.
+    pub moved_endpoints: BTreeMap<Text, BTreeSet<IpAddr>>,
     /// Routes of which it changed who carries them, or how.
     pub dirty_routes: BTreeSet<Claim>,
 }

@@ -25,6 +25,9 @@ impl Model {
     /// Which of the endpoints of a port are asked, and where. All of them, where all are lost: it may be the way to the switches that
     /// is lost alone, and refusing would help nobody.
     pub fn endpoints_there(&self, endpoints: &[Endpoint]) -> EndpointsThere {
+        if !self.has_lost() {
+            return EndpointsThere { common: endpoints.to_vec(), own: BTreeMap::new() };
+        }
         let lost_at = |(address, _): &Endpoint| self.serving_on(*address).filter(|dpid| self.is_lost(*dpid));
         let by_switch = self.lost_endpoints(endpoints.iter().map(|(address, _)| *address));
         let mut common: Vec<Endpoint> =

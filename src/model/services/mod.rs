@@ -10,6 +10,7 @@ mod lost;
 mod node_ports;
 mod pool;
 mod rows;
+mod settle;
 
 pub use check::{ServiceFault, ServiceSubject, is_of_services};
 pub use node_ports::NodePort;
@@ -22,7 +23,6 @@ use std::net::IpAddr;
 
 use super::apply::{Model, Work, remove_from, replace};
 use super::claims::Claim;
-use super::ids::{Allocator, Pool};
 use super::interface::{Interface, InterfaceId};
 use super::status::Reason;
 use crate::net::{Transport, Vni};
@@ -165,6 +165,17 @@ impl Model {
     ) {
         let services = &mut self.services;
         let before = replace(&mut services.endpoints, uid, row);
+        if let Some((before, after)) = before.as_ref().zip(services.endpoints.get(uid))
+            && let Some(moved) = after.addresses_moved(before)
+        {
+            let name = after.namespace.clone().zip(after.name.clone());
+            let named = name.and_then(|name| services.named.get(&name)).into_iter().flatten();
+            for service in named {
+                work.moved_endpoints.entry(service.clone()).or_default().extend(&moved);
+                work.dirty_exposed.insert(service.clone());
+            }
+            return;
+        }
         for (row, comes) in [(before.as_ref(), false), (services.endpoints.get(uid), true)] {
             let Some(name) = row.and_then(|row| row.namespace.clone().zip(row.name.clone())) else {
                 continue;
@@ -214,74 +225,6 @@ impl Model {
         }
     }
 
-    /// Works out the endpoints of the marked services.
-    pub(super) fn settle_services(&mut self, allocator: &mut dyn Allocator, work: &mut Work) {
-        let mut first = BTreeMap::new();
-        for uid in std::mem::take(&mut work.dirty_cluster_services) {
-            let row = self.services.rows.get(&uid).cloned();
-            let after = match row {
-                Some(service) => self.settled(&service),
-                None => self.settled_doors(&uid),
-            };
-            let services = &mut self.services;
-            let before = services.settled.remove(&uid).unwrap_or_default();
-            for place in before.places.symmetric_difference(&after.places) {
-                put(&mut services.seeking, place.clone(), &uid, after.places.contains(place));
-            }
-            for served in before.serves.symmetric_difference(&after.serves) {
-                let (address, id, transport, port) = served;
-                let comes = after.serves.contains(served);
-                let by = services.serving.entry(*address).or_default();
-                first.entry(*address).or_insert_with(|| by.keys().next().cloned());
-                let serving = by.entry(id.clone()).or_default();
-                let this = (uid.clone(), *transport, *port);
-                if comes {
-                    serving.insert(this);
-                } else {
-                    serving.remove(&this);
-                }
-                if serving.is_empty() {
-                    by.remove(id);
-                }
-                if by.is_empty() {
-                    services.serving.remove(address);
-                }
-                work.touched.endpoints.insert(*address);
-            }
-            for key in before.keys.difference(&after.keys) {
-                self.services.numbers.remove(key);
-                self.ids.leave(Pool::Services, key);
-            }
-            for key in &after.keys {
-                if !self.services.numbers.contains_key(key)
-                    && let Some(number) = self.ids.acquire(allocator, Pool::Services, key)
-                {
-                    self.services.numbers.insert(key.clone(), number);
-                }
-            }
-            if !self.needs_service_address(&uid) {
-                if self.services.pooled.remove(&uid).is_some() {
-                    self.ids.leave(Pool::ServiceAddresses, &uid);
-                }
-            } else if !self.services.pooled.contains_key(&uid)
-                && let Some(number) = self.ids.acquire(allocator, Pool::ServiceAddresses, &uid)
-            {
-                self.services.pooled.insert(uid.clone(), number);
-            }
-            if after != Settled::default() {
-                self.services.settled.insert(uid.clone(), after);
-            }
-            work.touched.cluster_services.insert(uid);
-        }
-        for (address, first) in first {
-            let by = self.services.serving.get(&address);
-            if by.and_then(|by| by.keys().next()) != first.as_ref() {
-                let serving = by.into_iter().flat_map(BTreeMap::values).flatten();
-                work.touched.cluster_services.extend(serving.map(|(uid, ..)| uid.clone()));
-            }
-        }
-    }
-
     /// A number of a service's port that could not be given earlier.
     pub(super) fn late_service(&mut self, key: &Text, number: u32, work: &mut Work) {
         self.services.numbers.insert(key.clone(), number);
@@ -311,89 +254,6 @@ impl Model {
         self.services.numbers.get(key).copied()
     }
 
-    fn settled(&self, service: &Service) -> Settled {
-        let mut settled = Settled::default();
-        if service.headless {
-            return settled;
-        }
-        let full_name = service.full_name();
-        let told: Vec<&ServiceEndpoints> =
-            full_name.iter().flat_map(|(namespace, name)| self.endpoints_called(namespace, name)).collect();
-        for port in &service.ports {
-            let mut found = Found::default();
-            settled.keys.insert(port_key(&service.uid, port));
-            for endpoints in &told {
-                let number = endpoints.port_for(port);
-                if number.is_none() {
-                    found.reasons.push(Reason::NoTargetPort {
-                        transport: port.transport,
-                        port: port.number,
-                        endpoints: endpoints.uid.clone(),
-                    });
-                }
-                let vpn = endpoints.namespace.clone().unwrap_or_default();
-                for address in &endpoints.addresses {
-                    settled.places.insert((vpn.clone(), *address));
-                    let Some(number) = number else { continue };
-                    let owner = self.claims.owner(&Claim::Address(vpn.clone(), *address));
-                    match owner {
-                        Some(id) => self.candidate(id, *address, number, &mut found),
-                        // What a node's range holds is a pod that is not there yet.
-                        None if self.prefixes.holder((*address).into()).is_some() => {
-                            found
-                                .reasons
-                                .push(Reason::NoSuchEndpoint { address: *address, vpn: vpn.clone() });
-                        }
-                        None => {
-                            found.endpoints.insert((*address, number, InterfaceId::outside()));
-                        }
-                    }
-                }
-            }
-            let number = port.number_of_target();
-            for pod in &service.pods {
-                let first = InterfaceId { pod: pod.clone(), uid: Text::new() };
-                let mut interfaces = self.interfaces.range(first..).take_while(|(id, _)| id.pod == *pod);
-                // A pod has one endpoint, at its primary interface; what is beside is for others.
-                let primary = self.pods.get(pod).and_then(|row| row.primary()).map(|row| row.uid.clone());
-                let entry = interfaces.find(|(id, _)| Some(&id.uid) == primary.as_ref());
-                match (entry, number) {
-                    (None, _) => found.reasons.push(Reason::NoSuchPod { pod: pod.clone() }),
-                    (Some(_), None) => found
-                        .reasons
-                        .push(Reason::NamedTarget { transport: port.transport, port: port.number }),
-                    (Some((id, entry)), Some(number)) => {
-                        for address in &entry.interface.addresses {
-                            self.candidate(id, address.ip, number, &mut found);
-                        }
-                    }
-                }
-            }
-            found.reasons.dedup();
-            settled.serves.extend(
-                found
-                    .endpoints
-                    .iter()
-                    .map(|(address, number, id)| (*address, id.clone(), port.transport, *number)),
-            );
-            settled.ports.push(found);
-        }
-        settled
-    }
-
-    /// An interface that is plugged in, and that its node reaches by this address, may be an endpoint.
-    fn candidate(&self, id: &InterfaceId, address: IpAddr, port: u16, found: &mut Found) {
-        let interface = self.interfaces.get(id).map(|entry| &entry.interface);
-        let Some((_, _, attachment)) = interface.and_then(Interface::plugged) else {
-            return found.reasons.push(Reason::EndpointWaits { address });
-        };
-        if self.is_on_node(attachment.dpid, address, id) {
-            found.endpoints.insert((address, port, id.clone()));
-        } else {
-            found.reasons.push(Reason::EndpointHidden { address });
-        }
-    }
-
     pub fn service(&self, uid: &str) -> Option<&Service> {
         self.services.rows.get(uid)
     }
@@ -421,9 +281,9 @@ impl Model {
         let found = self.services.settled.get(&service.uid).into_iter().flat_map(|settled| &settled.ports);
         service.ports.iter().zip(found).map(|(port, found)| {
             let mut reasons = found.reasons.clone();
-            let mut endpoints = Vec::new();
+            let mut endpoints = Vec::with_capacity(found.endpoints.len());
             for (address, number, id) in &found.endpoints {
-                if self.serving_at(*address).is_some_and(|(first, _)| first == id) {
+                if self.server_at(*address) == Some(id) {
                     endpoints.push((*address, *number));
                 } else {
                     reasons.push(Reason::EndpointHidden { address: *address });
@@ -446,7 +306,12 @@ impl Model {
         })
     }
 
-    /// Who serves at an address, and what.
+    /// Who serves at an address.
+    pub fn server_at(&self, address: IpAddr) -> Option<&InterfaceId> {
+        self.services.serving.get(&address)?.keys().next()
+    }
+
+    /// The same, and what.
     pub fn serving_at(&self, address: IpAddr) -> Option<(&InterfaceId, BTreeSet<(Transport, u16)>)> {
         let (id, serving) = self.services.serving.get(&address)?.first_key_value()?;
         Some((id, serving.iter().map(|(_, transport, port)| (*transport, *port)).collect()))

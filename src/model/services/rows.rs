@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
+use hashbrown::HashSet;
+
 use super::super::rows::usable;
 use crate::net::Transport;
 use crate::schema::{Fields, Schema, SchemaId, Text, Value};
@@ -278,13 +280,14 @@ impl ServiceNames {
         let names = &self.of_endpoints;
         let mut faults = Vec::new();
         let mut addresses: Vec<IpAddr> = Vec::new();
+        let mut known = HashSet::new();
         for (_, entry) in fields.list(names.addresses).into_iter().flatten() {
             let Some(address) = entry.text(names.ip_address).and_then(|text| text.parse().ok()) else {
                 continue;
             };
             if !usable(address) {
                 faults.push(format!("address {address} can be no endpoint's; choose a unicast address"));
-            } else if !addresses.contains(&address) {
+            } else if known.insert(address) {
                 addresses.push(address);
             }
         }
@@ -354,6 +357,19 @@ fn target(text: Option<Text>, faults: &mut Vec<String>) -> Target {
 }
 
 impl ServiceEndpoints {
+    /// The addresses that came or went since. `None`: something else is not as it was either.
+    pub(super) fn addresses_moved(&self, before: &ServiceEndpoints) -> Option<Vec<IpAddr>> {
+        let ServiceEndpoints { uid, name, namespace, addresses, ports, faults } = before;
+        let is_same = (uid, name, namespace, ports, faults)
+            == (&self.uid, &self.name, &self.namespace, &self.ports, &self.faults);
+        if !is_same {
+            return None;
+        }
+        let was: HashSet<IpAddr> = addresses.iter().copied().collect();
+        let is: HashSet<IpAddr> = self.addresses.iter().copied().collect();
+        Some(was.symmetric_difference(&is).copied().collect())
+    }
+
     /// The port of these endpoints that a port of a service leads to.
     ///
     /// Kubernetes gives both one name; others name it by the target. Where they tell no ports, the number counts.

@@ -65,7 +65,7 @@ impl Renderer for Arp {
                 }
             }
             Key::Endpoint(IpAddr::V4(address)) => {
-                let Some((id, _)) = model.serving_at(IpAddr::V4(*address)) else { return };
+                let Some(id) = model.server_at(IpAddr::V4(*address)) else { return };
                 let plugged = model.interface(id).and_then(|interface| interface.plugged());
                 let Some((identity, lport, attachment)) = plugged else { return };
                 if let Some(gateway) = model.vpn_of(identity).and_then(|vpn| vpn.gateway_mac()) {

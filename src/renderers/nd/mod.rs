@@ -69,7 +69,7 @@ impl Renderer for Nd {
                 }
             }
             Key::Endpoint(IpAddr::V6(address)) => {
-                let Some((id, _)) = model.serving_at(IpAddr::V6(*address)) else { return };
+                let Some(id) = model.server_at(IpAddr::V6(*address)) else { return };
                 let plugged = model.interface(id).and_then(|interface| interface.plugged());
                 let Some((identity, lport, attachment)) = plugged else { return };
                 if let Some(gateway) = model.vpn_of(identity).and_then(|vpn| vpn.gateway_mac()) {

@@ -2,6 +2,7 @@
 
 use super::super::nodes::{Build, InnerList, ListAt};
 use super::super::{Key, Keys, Rendered, Renderer};
+use super::flows::endpoint_text;
 use super::services_touched;
 use crate::datastore::Store;
 use crate::model::{Model, Touched};
@@ -99,7 +100,7 @@ impl Renderer for ServiceStates {
             }
             let group = served.number.zip(addresses.first());
             let group = group.map(|(number, first)| service_groups::of_port(number, first.is_ipv6()));
-            let endpoints = served.endpoints.iter().map(|(ip, port)| Value::text(spell(*ip, *port)));
+            let endpoints = served.endpoints.iter().map(|endpoint| Value::text(endpoint_text(endpoint)));
             let endpoints: Vec<Value> = endpoints.collect();
             let (name, port) = (served.port.name.clone(), u64::from(number));
             let rest = move |build: Build| {
@@ -140,8 +141,4 @@ fn enum_of(transport: Transport) -> i32 {
         Transport::Udp => 1,
         Transport::Sctp => 2,
     }
-}
-
-fn spell(address: std::net::IpAddr, port: u16) -> String {
-    std::net::SocketAddr::new(address, port).to_string()
 }

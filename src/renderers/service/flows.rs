@@ -1,7 +1,7 @@
 //! Tables 29 to 35, 37 and 38.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use openflow_rs::MatchField;
 use xxhash_rust::xxh3::xxh3_64;
@@ -270,8 +270,26 @@ pub(super) fn numbered(endpoints: &[(IpAddr, u16)]) -> BTreeMap<u32, (IpAddr, u1
     numbered
 }
 
+/// As `std::net::SocketAddr` is written. Of thousands of endpoints each is written whenever one comes, so IPv4 is done by hand.
 pub(super) fn endpoint_text((address, port): &(IpAddr, u16)) -> String {
-    std::net::SocketAddr::new(*address, *port).to_string()
+    let IpAddr::V4(address) = address else { return SocketAddr::new(*address, *port).to_string() };
+    let mut text = String::with_capacity("255.255.255.255:65535".len());
+    for (number, octet) in address.octets().into_iter().enumerate() {
+        if number > 0 {
+            text.push('.');
+        }
+        push_decimal(&mut text, octet.into());
+    }
+    text.push(':');
+    push_decimal(&mut text, *port);
+    text
+}
+
+fn push_decimal(text: &mut String, number: u16) {
+    if number > 9 {
+        push_decimal(text, number / 10);
+    }
+    text.push(char::from(b'0' + (number % 10) as u8));
 }
 
 /// A connection gets the endpoint that its addresses and ports hash to, and keeps it.

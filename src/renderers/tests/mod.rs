@@ -4,6 +4,7 @@ mod by_hand;
 mod changes;
 mod derived;
 mod differential;
+mod endpoints;
 mod external;
 mod extra_routes;
 mod floating;
