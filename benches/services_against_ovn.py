@@ -5,7 +5,7 @@
     cargo build --release
     sudo benches/services_against_ovn.py target/release/coeus --pods 1000 --spaces 1 10 --rounds 3
 
-A service is a cluster address, one port, and endpoints among the pods: a service and its endpoints for Coeus, a load balancer on all
+With `--alone` Coeus is measured without OVN. A service is a cluster address, one port, and endpoints among the pods: a service and its endpoints for Coeus, a load balancer on all
 logical switches and the router for OVN. A policy lets all pods reach all pods on one port and denies the rest: one
 policy in each namespace for Coeus; for OVN a port group, an address set and two ACLs. `contenders.py` says how the clock runs.
 """
@@ -76,6 +76,18 @@ class CoeusServices(Coeus):
         path = f"/service:endpoints-info/endpoints={uid(SERVICE + number)}"
         self.data("PUT", path, {"service:endpoints": [self.endpoints(number, pods)]})
 
+    def endpoint(self, number, place):
+        return f"/service:endpoints-info/endpoints={uid(SERVICE + number)}/endpoint-addresses={place}"
+
+    def one_less(self, number, pods):
+        """The last one, which is an entry of its own."""
+        self.data("DELETE", self.endpoint(number, len(pods)), None)
+
+    def one_more(self, number, pods):
+        """The last one of these."""
+        entry = {"index": len(pods), "ip-address": pods[-1].address}
+        self.data("PUT", self.endpoint(number, len(pods)), {"service:endpoint-addresses": [entry]})
+
     def policy(self, number, space, peers):
         rule = {"ingress-ports": [{"network-policy-port": {"protocol": "TCP", "port": "8080"}}], "from": [{"network-policy-peer": peer} for peer in peers]}
         return {
@@ -125,6 +137,13 @@ class OvnServices(Ovn):
     def set_endpoints(self, number, pods):
         where = [["name", "==", f"s{number}"]]
         self.transact([{"op": "update", "table": "Load_Balancer", "where": where, "row": {"vips": self.balancer(number, pods)}}])
+
+    def one_less(self, number, pods):
+        """A load balancer has its endpoints in one value."""
+        self.set_endpoints(number, pods[:-1])
+
+    def one_more(self, number, pods):
+        self.set_endpoints(number, pods)
 
     def ports(self, pods):
         names = {pod.name for pod in pods}
@@ -192,13 +211,17 @@ class Round:
         self.figures.setdefault(what, []).append((seconds, self.contender.rules() - rules, self.contender.cpu() - before))
 
     def services(self, many, each):
-        make, change = self.contender.make_services, self.contender.set_endpoints
+        make, contender = self.contender.make_services, self.contender
         for number, size in enumerate([100, 1000]):
             behind = self.pods[: min(size, len(self.pods))]
             self.ask(f"a service of {len(behind)} endpoints", QUIET_ONE, make, {number: behind})
+            count = len(behind)
+            for left in range(count, count - 3, -1):
+                self.ask(f"one endpoint less of {count}", QUIET_ONE, contender.one_less, number, behind[:left])
+            for there in range(count - 2, count + 1):
+                self.ask(f"one endpoint more of {count}", QUIET_ONE, contender.one_more, number, behind[:there])
             for one in range(3):
-                self.ask(f"one endpoint less of {len(behind)}", QUIET_ONE, change, number, behind[: -1 - one])
-            self.ask(f"one endpoint more of {len(behind)}", QUIET_ONE, change, number, behind[:-2])
+                self.ask(f"one less of {count}, all written", QUIET_ONE, contender.set_endpoints, number, behind[: -1 - one])
         crowd = {10 + number: [self.pods[(number * each + one) % len(self.pods)] for one in range(each)] for number in range(many)}
         self.ask(f"{many} services of {each} endpoints", QUIET_BULK, make, crowd)
 
@@ -226,6 +249,16 @@ def measure(make, chosen, spaces, count):
         one.contender.close()
 
 
+def alone(make, chosen):
+    print("| namespaces | what | ms | rules | CPU ms |\n|---|---|---|---|---|")
+    for spaces in chosen.spaces:
+        rounds = [measure(make, chosen, spaces, chosen.pods) for _ in range(chosen.rounds)]
+        for what in rounds[0][0]:
+            seconds, rules, cpu = (statistics.median(column) for column in zip(*(figures[what] for figures, _ in rounds)))
+            print(f"| {spaces} | {what} | {1000 * seconds:.1f} | {rules:+.0f} | {1000 * cpu:.0f} |", flush=True)
+        print(f"| {spaces} | peak memory, MB | {statistics.median(memory for _, memory in rounds):.0f} | | |", flush=True)
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("coeus", help="the program, a release build")
@@ -237,12 +270,16 @@ def main():
     arguments.add_argument("--more", type=int, default=10, help="pods that come one by one")
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--only", nargs="+", choices=["services", "policies"], default=["services", "policies"])
+    arguments.add_argument("--alone", action="store_true", help="Coeus without OVN")
     chosen = arguments.parse_args()
     prepare()
-    contenders = {"Coeus": lambda *shape: CoeusServices(pathlib.Path(chosen.coeus).resolve(), *shape), "OVN": OvnServices}
+    make = lambda *shape: CoeusServices(pathlib.Path(chosen.coeus).resolve(), *shape)  # noqa: E731
+    if chosen.alone:
+        return alone(make, chosen)
+    contenders = {"Coeus": make, "OVN": OvnServices}
     print("| namespaces | what | Coeus, ms | OVN, ms | OVN / Coeus | rules: Coeus, OVN | CPU ms: Coeus, OVN |\n|---|---|---|---|---|---|---|")
     for spaces in chosen.spaces:
-        rounds = [{name: measure(make, chosen, spaces, chosen.pods) for name, make in contenders.items()} for _ in range(chosen.rounds)]
+        rounds = [{name: measure(one, chosen, spaces, chosen.pods) for name, one in contenders.items()} for _ in range(chosen.rounds)]
         for what in rounds[0]["Coeus"][0]:
             column = {name: [one[name][0][what] for one in rounds] for name in contenders}
             (ours, our_rules, our_cpu), (theirs, their_rules, their_cpu) = (
