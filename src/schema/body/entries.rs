@@ -77,9 +77,10 @@ pub fn gathered_values<E: Error>(
     if node.config {
         let mut sorted: Vec<&Value> = values.iter().collect();
         sorted.sort();
-        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        if let Some(twins) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             let message = format!("a value occurs twice in leaf-list {}; send each once", node.name);
-            reader.fault(Some(at), BodyErrorKind::Duplicate, message)?;
+            let twin = value_text(reader.schema, at.node, twins[0]);
+            reader.value_fault(at, BodyErrorKind::Duplicate, &twin, message)?;
         }
     }
     Ok((!values.is_empty()).then(|| leaf_list(reader.schema, at.node, values)))

@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
 
 use super::{BodyError, BodyErrorKind, BodyErrors};
-use crate::schema::lexical::Rigour;
+use crate::schema::lexical::{Rigour, value_text};
 use crate::schema::names::NameError;
-use crate::schema::{DataPath, ModuleId, Schema, SchemaId};
+use crate::schema::{DataPath, Key, Kind, ModuleId, Schema, SchemaId};
 
 /// How closely a body must follow RFC 7951 or RFC 7950.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +19,9 @@ pub enum Mode {
 
 /// So many faults are collected before reading stops.
 const MOST_ERRORS: usize = 20;
+
+/// Bytes of a value that a path repeats; longer ones are told by their position.
+const LONGEST_VALUE: usize = 256;
 
 /// What serde is told when reading stops early; the faults themselves are in [`Reader::errors`].
 pub const STOP: &str = "too many faults";
@@ -60,8 +63,41 @@ impl<'a> Reader<'a> {
         kind: BodyErrorKind,
         message: String,
     ) -> Result<(), E> {
+        self.fault_at(self.path(at), kind, message)
+    }
+
+    /// Records a fault of a value. An entry of a leaf-list is named by what was sent (RFC 7950 section 9.13), or by its position
+    /// where that cannot be quoted.
+    pub fn value_fault<E: serde::de::Error>(
+        &self,
+        at: &At<'_>,
+        kind: BodyErrorKind,
+        sent: &str,
+        message: String,
+    ) -> Result<(), E> {
+        let is_entry = matches!(self.schema.node(at.node).kind, Kind::LeafList { .. });
+        let path = match quoted(sent).filter(|_| is_entry) {
+            Some(quoted) => format!("{}[.={quoted}]", self.path(Some(&At { entry: None, ..*at }))),
+            None => self.path(Some(at)),
+        };
+        self.fault_at(path, kind, message)
+    }
+
+    /// Records that a body is about another entry of a leaf-list than its URL.
+    pub fn other_value<E: serde::de::Error>(&self, at: &At<'_>, named: &Key) -> Result<(), E> {
+        let message = "the body must hold just the value that the URL names".to_owned();
+        let named = named.values().first().map(|value| value_text(self.schema, at.node, value));
+        self.value_fault(at, BodyErrorKind::InvalidValue, &named.unwrap_or_default(), message)
+    }
+
+    fn fault_at<E: serde::de::Error>(
+        &self,
+        path: String,
+        kind: BodyErrorKind,
+        message: String,
+    ) -> Result<(), E> {
         let mut errors = self.errors.borrow_mut();
-        errors.push(BodyError { kind, path: self.path(at), message });
+        errors.push(BodyError { kind, path, message });
         if errors.len() < MOST_ERRORS { Ok(()) } else { Err(E::custom(STOP)) }
     }
 
@@ -130,4 +166,10 @@ impl<'a> Reader<'a> {
         }
         Err(BodyErrors(errors))
     }
+}
+
+/// As a literal of XPath, which knows no escapes. `None`: it has both quotes, or is too long.
+fn quoted(text: &str) -> Option<String> {
+    let quote = ['\'', '"'].into_iter().find(|quote| !text.contains(*quote))?;
+    (text.len() <= LONGEST_VALUE).then(|| format!("{quote}{text}{quote}"))
 }

@@ -147,8 +147,7 @@ impl ResourceVisitor<'_> {
                         Ok(values.iter().next().cloned().map(Node::Leaf))
                     }
                     _ => {
-                        let message = "the body must hold just the value that the URL names".to_owned();
-                        reader.fault(Some(&at), BodyErrorKind::InvalidValue, message)?;
+                        reader.other_value(&at, key)?;
                         Ok(None)
                     }
                 }

@@ -39,11 +39,8 @@ impl ScalarVisitor<'_> {
             Ok(value) => Ok(Some(value)),
             Err(_) if self.may_be_absent(raw) => Ok(None),
             Err(reason) => {
-                reader.fault(
-                    Some(self.at),
-                    BodyErrorKind::InvalidValue,
-                    format!("{}: {reason}", node.name),
-                )?;
+                let message = format!("{}: {reason}", node.name);
+                reader.value_fault(self.at, BodyErrorKind::InvalidValue, &raw.plain(), message)?;
                 Ok(None)
             }
         }

@@ -44,6 +44,16 @@ impl Raw<'_> {
     }
 }
 
+impl<'a> Raw<'a> {
+    /// The characters of the value alone.
+    pub fn plain(&self) -> Cow<'a, str> {
+        match *self {
+            Raw::Text(text) => text.into(),
+            _ => self.shown().into(),
+        }
+    }
+}
+
 /// How closely the form must be that of RFC 7951.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rigour {

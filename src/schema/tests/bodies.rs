@@ -174,6 +174,38 @@ fn faulty_bodies_are_refused_with_kind_and_path() {
     );
 }
 
+/// RFC 8040 section 7.1: error-path is an instance-identifier, in which an entry of a leaf-list is `[.='value']`.
+#[test]
+fn faults_of_leaf_lists_name_the_value() {
+    use BodyErrorKind::*;
+    let strict = |some: &str| format!(r#"{{"test:strict":{{"needed":"x","some":{some}}}}}"#);
+    let long = "9".repeat(300);
+    let cases = [
+        ("test:strict", strict("[1,256]"), InvalidValue, "/test:strict/some[.='256']"),
+        ("test:strict", strict("[-1]"), InvalidValue, "/test:strict/some[.='-1']"),
+        ("test:strict", strict("[1.5]"), InvalidValue, "/test:strict/some[.='1.5']"),
+        ("test:strict", strict("[true]"), InvalidValue, "/test:strict/some[.='true']"),
+        ("test:strict", strict("[null]"), InvalidValue, "/test:strict/some[.='null']"),
+        ("test:strict", strict(r#"[1,"it's"]"#), InvalidValue, r#"/test:strict/some[.="it's"]"#),
+        ("test:strict", strict(r#"[1,"a/b]["]"#), InvalidValue, "/test:strict/some[.='a/b][']"),
+        // What cannot be quoted, or is long, has its position.
+        ("test:strict", strict(r#"[1,"'\""]"#), InvalidValue, "/test:strict/some[2]"),
+        ("test:strict", strict(&format!(r#"[1,2,"{long}"]"#)), InvalidValue, "/test:strict/some[3]"),
+        ("test:strict", strict("[1,[2]]"), InvalidValue, "/test:strict/some[2]"),
+        ("test:strict", strict("[3,2,3]"), Duplicate, "/test:strict/some[.='3']"),
+        ("test:strict", strict("3"), InvalidValue, "/test:strict/some"),
+        ("test:strict/some", r#"{"test:some":[300]}"#.into(), InvalidValue, "/test:strict/some[.='300']"),
+        ("test:strict/some=7", r#"{"test:some":[300]}"#.into(), InvalidValue, "/test:strict/some[.='300']"),
+        ("test:strict/some=7", r#"{"test:some":[8]}"#.into(), InvalidValue, "/test:strict/some[.='7']"),
+    ];
+    for (target, body, kind, at) in cases {
+        let errors = resource(Mode::Strict, target, &body).expect_err(&body);
+        assert_eq!((errors.0[0].kind, errors.0[0].path.as_str()), (kind, at), "{body:.120} {errors}");
+    }
+    let errors = child(Mode::Strict, "test:strict", r#"{"test:some":["no"]}"#).unwrap_err();
+    assert_eq!(errors.0[0].path, "/test:strict/some[.='no']");
+}
+
 #[test]
 fn all_faults_are_named_up_to_twenty() {
     let entry = r#"{"name":"x","address":"1","tcp-port":-1}"#;

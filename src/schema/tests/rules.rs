@@ -101,6 +101,30 @@ fn spots() -> impl Strategy<Value = Json> {
     })
 }
 
+/// RFC 8040 section 7.1: an entry of a leaf-list is named by its value.
+#[test]
+fn faults_of_leaf_lists_name_the_value() {
+    let cases = [
+        (
+            json!({"rules:net": {"host": [{"name": "a", "friends": ["a", "b"]}]}}),
+            vec!["/rules:net/host[name='a']/friends[.='b']"],
+        ),
+        (
+            json!({"rules:must": {"several": [1], "sum": [1, 2, 3]}}),
+            vec!["/rules:must/sum[.='1']", "/rules:must/sum[.='2']", "/rules:must/sum[.='3']"],
+        ),
+        (
+            json!({"rules:points": {"many": ["/rules:net/host[name='a']"]}}),
+            vec![r#"/rules:points/many[.="/rules:net/host[name='a']"]"#],
+        ),
+    ];
+    for (document, paths) in cases {
+        let found = faults(&document);
+        let found: Vec<&str> = found.iter().map(|fault| fault.path.as_str()).collect();
+        assert_eq!(found, paths, "{document}");
+    }
+}
+
 fn values() -> Vec<Json> {
     let iid = |text: &str| json!(text);
     vec![
@@ -353,7 +377,7 @@ fn what_vanishes_is_missed_by_those_that_point_at_it() {
             "/rules:net/host[name='a']/peer",
             "/rules:net/host[name='c']/either",
             "/rules:points/at",
-            "/rules:points/many"
+            r#"/rules:points/many[.="/rules:net/host[name='b']"]"#
         ]
     );
 }

@@ -209,7 +209,24 @@ fn faults_have_the_kinds_and_paths_of_json() {
             InvalidValue,
             "/test:nodes/node[name='b']",
         ),
-        ("test:strict/some=7", "<some xmlns=\"urn:test\">8</some>".into(), InvalidValue, "/test:strict/some"),
+        (
+            "test:strict/some=7",
+            "<some xmlns=\"urn:test\">8</some>".into(),
+            InvalidValue,
+            "/test:strict/some[.='7']",
+        ),
+        (
+            "test:strict",
+            "<strict xmlns=\"urn:test\"><some>1</some><some>x</some></strict>".into(),
+            InvalidValue,
+            "/test:strict/some[.='x']",
+        ),
+        (
+            "test:strict",
+            "<strict xmlns=\"urn:test\"><some>1</some><some>1</some></strict>".into(),
+            Duplicate,
+            "/test:strict/some[.='1']",
+        ),
     ];
     for (target, body, kind, at) in cases {
         let errors = resource(target, &body).expect_err(&body);

@@ -16,7 +16,7 @@ mod touched;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::data::Node;
+use super::data::{Key, Node};
 use super::diff::Difference;
 use super::fields::Fields;
 use super::ir::{Kind, ModuleId, Schema, SchemaId};
@@ -201,7 +201,14 @@ impl<'a> Validator<'a> {
         app_tag: Option<String>,
         message: String,
     ) {
-        let path = place.path().display(self.schema);
+        let mut path = place.path();
+        // An entry of a leaf-list is named by its value.
+        if let (Some(step), NodeRef::Leaf(value)) = (path.steps.last_mut(), place.node())
+            && matches!(self.schema.node(step.node).kind, Kind::LeafList { .. })
+        {
+            step.key = Some(Key::from_iter([value.clone()]));
+        }
+        let path = path.display(self.schema);
         let error = ValidationError { path, kind, app_tag, message };
         if self.errors.len() < MOST_ERRORS && !self.errors.contains(&error) {
             self.errors.push(error);

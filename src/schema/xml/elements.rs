@@ -182,7 +182,7 @@ impl<'t> Elements<'_, 't> {
             Ok(value) => Ok(Some(value)),
             Err(reason) => {
                 let message = format!("{}: {reason}", node.name);
-                reader.fault(Some(at), BodyErrorKind::InvalidValue, message)?;
+                reader.value_fault(at, BodyErrorKind::InvalidValue, &text, message)?;
                 Ok(None)
             }
         }

@@ -191,8 +191,7 @@ impl<'t> Elements<'_, 't> {
             (Kind::LeafList { .. }, Some(key)) => {
                 let value = self.leaf(at)?;
                 if value.is_some() && value.as_ref() != key.values().first() {
-                    let message = "the body must hold just the value that the URL names".to_owned();
-                    self.reader.fault(Some(at), BodyErrorKind::InvalidValue, message)?;
+                    self.reader.other_value(at, key)?;
                 }
                 Ok(value.map(Node::Leaf))
             }
