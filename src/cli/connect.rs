@@ -1,12 +1,16 @@
 //! The connection to a controller: where it is, who we are, and requests.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use base64::Engine as _;
 use serde_json::Value;
-use ureq::http::{Method, Request};
+use ureq::config::Config;
+use ureq::http::{Method, Request, Uri};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 use super::Failure;
 
@@ -98,8 +102,8 @@ impl Connection {
             .http_status_as_error(false)
             .timeout_connect(Some(Duration::from_secs(5)))
             .user_agent("coeus")
-            .build()
-            .new_agent();
+            .build();
+        let agent = ureq::Agent::with_parts(agent, DefaultConnector::default(), Resolve::default());
         let server = self.server.trim_end_matches('/').to_owned();
         Ok(Client { agent, server, authorization: self.authorization()? })
     }
@@ -125,6 +129,36 @@ impl Connection {
         };
         Ok(password.map(basic))
     }
+}
+
+/// Names are looked up for every request, on a thread of its own, because that may take long. An address needs neither.
+#[derive(Debug, Default)]
+struct Resolve(DefaultResolver);
+
+impl Resolver for Resolve {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        match address(uri) {
+            Some(address) => {
+                let mut found = self.empty();
+                found.push(address);
+                Ok(found)
+            }
+            None => self.0.resolve(uri, config, timeout),
+        }
+    }
+}
+
+/// Where a URI leads that has an address instead of a name.
+fn address(uri: &Uri) -> Option<SocketAddr> {
+    let host = uri.host()?;
+    let address: IpAddr = host.trim_start_matches('[').trim_end_matches(']').parse().ok()?;
+    let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    Some(SocketAddr::new(address, uri.port_u16().unwrap_or(usual)))
 }
 
 fn first_line(file: &Path) -> Result<String, Failure> {
@@ -285,4 +319,18 @@ pub fn with_query(path: &str, query: &[(&str, String)]) -> String {
     };
     let pairs: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
     if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_not_looked_up() {
+        let of = |uri: &str| address(&uri.parse().unwrap()).map(|address| address.to_string());
+        assert_eq!(of("https://192.0.2.1:8443/rests").as_deref(), Some("192.0.2.1:8443"));
+        assert_eq!(of("https://192.0.2.1/").as_deref(), Some("192.0.2.1:443"));
+        assert_eq!(of("http://[fd00::1]").as_deref(), Some("[fd00::1]:80"));
+        assert_eq!(of("https://controller:8443/"), None);
+    }
 }
