@@ -122,6 +122,14 @@ What Is Gone From The Entry Is Found
     ${answer}=    Call By Cni    CHECK    default:web    config=${ports}    expected=103
     Should Contain    ${answer}[msg]    TCP,8088,any
 
+The Rules Follow What Others Write To The Entry
+    Wait Until Keyword Succeeds    15 s    0.3 s    Rules Should Be    1    tcp 7000    tcp 31080    udp 5300
+    ${uid}=    Uid Of    default:web
+    ${port}=    Evaluate    {"coeus-pod:host-port": [{"protocol": "TCP", "port": 8089, "address": "any", "container-port": 8080}]}
+    PUT On Session    coeus    ${CONFIG}/pod:coe/pods/${uid}/interface/${uid}/coeus-pod:host-port/TCP/8089/any    json=${port}    expected_status=201
+    Wait Until Keyword Succeeds    15 s    0.3 s    Rules Should Be    1    tcp 7000    tcp 8089    tcp 31080    udp 5300
+    Node Should Be Answered    1    ${NODE 1}    8089    ${WEB POD}
+
 A Port Goes With Its Pod And Comes With The Next
     Delete By Cni    default:web
     Rules Should Be    1

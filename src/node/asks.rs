@@ -23,10 +23,15 @@ pub struct HostPort {
     pub address: Option<IpAddr>,
 }
 
+/// The host ports that an entry has for an interface.
+pub(super) fn said_ports<'a>(entry: &'a Entry, uid: &str) -> impl Iterator<Item = HostPort> + use<'a> {
+    let said = interface(entry, uid).into_iter();
+    said.flat_map(|one| list(&one.asks, HOST_PORT)).filter_map(said_port)
+}
+
 /// The host ports of an interface: those that its entry has, and those that the runtime asks for.
 pub(super) fn host_ports(request: &Request, target: &Target) -> Vec<HostPort> {
-    let said = interface(&target.entry, &target.interface).into_iter();
-    let said = said.flat_map(|one| list(&one.asks, HOST_PORT)).filter_map(said_port);
+    let said = said_ports(&target.entry, &target.interface);
     let asked = request.config.port_mappings.iter().map(|mapping| HostPort {
         protocol: mapping.protocol,
         port: mapping.host_port,

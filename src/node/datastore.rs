@@ -15,7 +15,7 @@ use super::entry::{Entry, list, text};
 /// Where pods are.
 const PODS: &str = "pod:coe/pods";
 /// What pods are told where the controller does not say yet: VXLAN's part of 1500 octets taken off.
-const USUAL_MTU: u32 = 1450;
+pub const USUAL_MTU: u32 = 1450;
 /// One request waits no longer; a request of the client ends at 60 s.
 const SLICE: Duration = Duration::from_secs(50);
 
@@ -239,6 +239,20 @@ impl Datastore {
             plan.extend(allocate::of_pools(&found, network));
         }
         Ok(plan)
+    }
+
+    /// Pods that have ports of their nodes, with no more than those.
+    ///
+    /// # Errors
+    /// When the controller is away or refuses.
+    pub fn pods_with_host_ports(&self) -> Result<Vec<Entry>, Trouble> {
+        let query = [
+            ("content", "config".to_owned()),
+            ("where", "interface/coeus-pod:host-port".to_owned()),
+            ("fields", "uid;host-ip-address;interface(uid;coeus-pod:host-port)".to_owned()),
+        ];
+        let found = self.controller.read(PODS, &query)?;
+        Ok(list(&found, "pod:pods").filter_map(Entry::parse).collect())
     }
 
     /// Addresses that pods and DHCP clients of a network have.

@@ -142,6 +142,9 @@ impl Agent {
         for wrong in self.remove_ports(is_left) {
             tracing::warn!("{wrong}");
         }
+        if let Err(error) = self.follow_host_ports() {
+            tracing::debug!("host ports of entries are not looked for: {error}");
+        }
         self.keep_rules();
     }
 

@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::net::IpAddr;
+use std::time::Duration;
 
-use coeus_cni::Protocol;
+use coeus_cni::{Code, Error, Protocol};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
 use netlink_packet_route::route::{RouteMessage, RouteProtocol};
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage, RulePortRange};
@@ -15,8 +16,11 @@ use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
 use serde::{Deserialize, Serialize};
 
 use super::Agent;
-use super::asks::HostPort;
+use super::add::away;
+use super::asks::{HostPort, said_ports};
+use super::entry::Entry;
 use super::netlink::Netlink;
+use super::record::Record;
 
 /// The table that leads to the switch, and where its rules stand: before the local table, which the guide moves to 100.
 const TABLE: u8 = 77;
@@ -70,6 +74,44 @@ impl Agent {
             tracing::warn!("the rules of host ports (table {TABLE}): {error}");
         }
     }
+}
+
+impl Agent {
+    /// Has the records say which host ports their entries have now: not only ADD writes them.
+    ///
+    /// # Errors
+    /// When the controller or the switch is away.
+    pub(super) fn follow_host_ports(&self) -> Result<(), Error> {
+        let records = self.records.all();
+        if records.is_empty() {
+            return Ok(());
+        }
+        let node = match self.settings.address {
+            Some(address) => Some(address),
+            None => self.switch.bridge(&self.settings.bridge).map_err(|error| away(&error))?.local_ip,
+        };
+        let entries = self.datastore.pods_with_host_ports()?;
+        for record in records.iter().filter(|record| !record.is_ended && !record.interface.is_empty()) {
+            let led = led_of(entries.iter().find(|entry| entry.uid == record.pod), &record.interface, node);
+            if led == record.led {
+                continue;
+            }
+            // Who works on it knows better, and so does who has just done so.
+            let Some(_turn) = self.busy.turn(&record.container, Duration::ZERO) else { continue };
+            if self.records.find(&record.container, &record.ifname).as_ref() == Some(record) {
+                let failed = |error| Error::new(Code::Io, format!("the record of {}: {error}", record.name));
+                self.records.put(&Record { led, ..record.clone() }).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What leads to an interface by its pod's entry, if it has one that says so.
+fn led_of(entry: Option<&Entry>, interface: &str, node: Option<IpAddr>) -> Vec<Led> {
+    let Some(entry) = entry else { return Vec::new() };
+    let ports: Vec<HostPort> = said_ports(entry, interface).collect();
+    led(&ports, &entry.host.into_iter().chain(node).collect())
 }
 
 /// Makes the rules of this namespace that are ours those that are wanted.
@@ -200,6 +242,20 @@ mod tests {
         let numbers = [Protocol::Tcp, Protocol::Udp, Protocol::Sctp]
             .map(|one| led(&[port(one, 1, None)], &node)[0].protocol);
         assert_eq!(numbers, [6, 17, 132]);
+    }
+
+    #[test]
+    fn an_entry_says_what_leads_to_its_interfaces() {
+        let said = serde_json::json!({"uid": "p", "host-ip-address": "198.51.100.1", "interface": [
+            {"uid": "i", "coeus-pod:host-port": [{"protocol": "TCP", "port": 80, "address": "any"}]}, {"uid": "j"}]});
+        let entry = Entry::parse(&said).unwrap();
+        let addresses = |entry: Option<&Entry>, interface: &str, node: Option<&str>| -> Vec<String> {
+            let led = led_of(entry, interface, node.map(|text| text.parse().unwrap()));
+            led.iter().map(|led| led.address.to_string()).collect()
+        };
+        assert_eq!(addresses(Some(&entry), "i", Some("192.0.2.1")), ["192.0.2.1", "198.51.100.1"]);
+        assert_eq!(addresses(Some(&entry), "i", None), ["198.51.100.1"]);
+        assert!(addresses(Some(&entry), "j", None).is_empty() && addresses(None, "i", None).is_empty());
     }
 
     #[test]
