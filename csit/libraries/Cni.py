@@ -531,7 +531,7 @@ class Cni(Beside):
             raise AssertionError(f"{status}: {answer}")
 
     @keyword
-    def end_in_the_middle(self, node, whom, rounds, seed=None):
+    def end_in_the_middle(self, node, whom, rounds, seed=None, words=()):
         """Ends the agent or the plugin with SIGKILL at random moments of ADD, DEL and GC, as long as these usually take. COEUS_SEED, which is printed,
         draws the same calls and moments again. Returns how many calls were cut, and after how many of them something was left."""
         seed = int(seed or os.environ.get("COEUS_SEED") or random.SystemRandom().randrange(1 << 32))
@@ -561,7 +561,7 @@ class Cni(Beside):
                 added.clear()
             if whom == "agent":
                 begun += any(self.left(node).values())
-                self.start_agent(node)
+                self.start_agent(node, words=words)
         return cut, begun
 
     def add_to_be_cut(self, node, name):

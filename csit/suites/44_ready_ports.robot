@@ -86,11 +86,11 @@ Many At Once While The Agent Is Killed
     Flow Count Should Become    1    ${EMPTY FLOWS}
 
 An Agent That Is Killed At Any Moment Leaves Nothing Ready Behind
-    ${cut}    ${begun}=    End In The Middle    1    agent    12
+    ${cut}    ${begun}=    End In The Middle    1    agent    12    words=${WORDS}
     Should Be True    ${cut} > 0 and ${begun} > 0
     Collect By Cni    1
     Nothing Should Be Left    1    timeout=10
-    So Many Should Be Ready    1    8
+    So Many Should Be Ready    1    ${READY}
     Flow Count Should Become    1    ${EMPTY FLOWS}
     [Teardown]    Forget The Cut
 
@@ -103,6 +103,16 @@ A Port Whose Record Is Lost Goes By What It Says
     Ports And Devices Should Be Gone    1
     End Namespace Of    default:lost
     [Teardown]    Forget Entries
+
+None Are Ready Among Few Pods
+    Kill Agent    1
+    ${few}=    Create List    --ready-ports    ${READY}    --ready-from    2
+    Start Agent    1    words=${few}
+    So Many Should Be Ready    1    0
+    Add Many    1    2    at_once=1
+    So Many Should Be Ready    1    ${READY}
+    Delete Many    2
+    Nothing Should Be Left    1
 
 None Are To Be Ready
     Kill Agent    1
@@ -134,7 +144,7 @@ Start A Node With Ready Ports
     Announce Node    1    10.11.1.0/24
     ${count}=    Wait Until Keyword Succeeds    30 s    0.5 s    Settled Flow Count    1
     Set Suite Variable    ${EMPTY FLOWS}    ${count}
-    ${words}=    Create List    --ready-ports    ${READY}
+    ${words}=    Create List    --ready-ports    ${READY}    --ready-from    0
     Set Suite Variable    ${WORDS}    ${words}
     Start Agent    1    words=${WORDS}
     Network Is    1

@@ -34,8 +34,11 @@ pub struct Node {
     #[arg(long, value_name = "DEVICE", requires = "trunk")]
     pub trunk_link: Option<String>,
     /// Ports of --bridge that are made before containers ask for them, so that ADD need not wait for Open vSwitch to make one; 0 for none
-    #[arg(long, env = "COEUS_NODE_READY_PORTS", value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u16).range(..=512))]
+    #[arg(long, env = "COEUS_NODE_READY_PORTS", value_name = "NUMBER", default_value_t = 24, value_parser = clap::value_parser!(u16).range(..=512))]
     pub ready_ports: u16,
+    /// Containers of the node from which on ports are made beforehand: among fewer, Open vSwitch makes one in less time than the kernel sends a device to a container
+    #[arg(long, env = "COEUS_NODE_READY_FROM", value_name = "NUMBER", default_value_t = 32)]
+    pub ready_from: u16,
 }
 
 fn unix(text: &str) -> Result<PathBuf, String> {
@@ -96,6 +99,7 @@ impl Node {
             state: self.state_dir.clone(),
             trunk: self.trunk.clone().map(|name| Trunk { name, link: self.trunk_link.clone() }),
             ready_ports: self.ready_ports.into(),
+            ready_from: self.ready_from.into(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! ADD: from a call to a pod that forwards packets, or to nothing at all.
 
 use std::net::IpAddr;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use coeus_cni::{Call, Code, Error, Interface, Ip, Request, Success};
@@ -26,9 +27,9 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct Undo<'a> {
     agent: &'a Agent,
     pub record: Record,
-    /// A port that was there before.
+    /// A port that was there before, or is being made.
     pub ready: Option<Ready>,
-    /// Its inner end, while it is on its way.
+    /// What is under way for it.
     pub sent: Option<Sent>,
     is_done: bool,
 }
@@ -39,13 +40,14 @@ impl Undo<'_> {
         self.agent.records.put(&self.record).map_err(failed)
     }
 
-    /// Waits until what was sent is there.
+    /// Waits for what is under way.
     pub fn arrived(&mut self) -> Result<(), Error> {
         let Some(sent) = self.sent.take() else { return Ok(()) };
-        let ended = sent.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread panicked")));
-        ended.map_err(|error| {
-            Error::new(Code::Plug, format!("the inner end of {}: {error}", self.record.host))
-        })
+        let panicked = |_| {
+            let message = format!("{}: the thread that works on it panicked", self.record.host);
+            Err(Error::new(Code::Plug, message))
+        };
+        sent.join().unwrap_or_else(panicked)
     }
 }
 
@@ -102,12 +104,14 @@ impl Agent {
             Error::new(Code::Again, "the node's address is not known")
                 .with("give coeus node --address, or set other_config:local_ip of Open vSwitch")
         })?;
+        let mut undo = self.begin(request, &way, &namespace)?;
         let target = match self.target(request)? {
             // What it wrote goes with it, so the entry is looked for again.
             target if self.takes_over(request, &target)? => self.target(request)?,
             target => target,
         };
-        let mut undo = self.begin(request, &target, &way, &namespace)?;
+        undo.record.is_of(&target);
+        undo.save()?;
         let plan = self.datastore.plan(
             &target.namespace,
             target.network.as_deref(),
@@ -135,10 +139,6 @@ impl Agent {
         if !undo.record.led.is_empty() {
             self.keep_rules();
         }
-        let told = namespace.run(|| announce(&inside.name, &inside.addresses)).and_then(|told| told);
-        if let Err(error) = told {
-            tracing::warn!("the neighbours of {} are not told where it is: {error}", target.name);
-        }
         let ms = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1e3);
         tracing::info!(
             addresses = ms(addressed - begin),
@@ -155,6 +155,7 @@ impl Agent {
             mtu: Some(inside.mtu),
             sandbox: Some(netns.to_owned()),
         };
+        tell_neighbours(namespace, inside, target.name);
         let interfaces: Vec<Interface> = outside.into_iter().chain([container]).collect();
         let own = interfaces.len() - 1;
         let ip = |terms: &Terms| Ip { address: terms.address, gateway: terms.gateway, interface: Some(own) };
@@ -166,26 +167,27 @@ impl Agent {
         })
     }
 
-    /// Writes down what is about to be made. A port that is ready has its inner end sent at once: the kernel takes as long for that
-    /// as the datastore for the rest.
-    fn begin(
-        &self,
-        request: &Request,
-        target: &Target,
-        way: &Way,
-        namespace: &Namespace,
-    ) -> Result<Undo<'_>, Error> {
-        let is_usual = matches!(way, Way::Pair(_)) && self.bridge(request) == self.settings.bridge;
+    /// Writes down what is about to be made, and begins with what takes longest: the inner end of a port that is ready is sent, or a port
+    /// is made. In a machine the port's tag has to be known before.
+    fn begin(&self, request: &Request, way: &Way, namespace: &Namespace) -> Result<Undo<'_>, Error> {
+        let record = record(request, way);
+        let mut undo = Undo { agent: self, record, ready: None, sent: None, is_done: false };
+        let Way::Pair(bridge) = way else { return undo.save().map(|()| undo) };
+        let is_usual = self.bridge(request) == self.settings.bridge;
         let ready = if is_usual { self.take_ready() } else { None };
-        let mut record = record(request, target, way);
         if let Some(ready) = &ready {
-            record.host = ready.name.clone();
+            undo.record.host = ready.name.clone();
         }
-        let mut undo = Undo { agent: self, record, ready, sent: None, is_done: false };
         undo.save()?;
-        if let Some(ready) = &undo.ready {
-            let sent = self.send(ready, namespace, &request.ifname);
-            undo.sent = sent.map_err(|error| Error::new(Code::Again, format!("{}: {error}", ready.name)))?;
+        let failed = |error| Error::new(Code::Again, format!("{}: {error}", undo.record.host));
+        if let Some(ready) = ready {
+            undo.sent = self.send(&ready, namespace, &request.ifname).map_err(failed)?;
+            undo.ready = Some(ready);
+        } else if self.settings.trunk.is_none() {
+            let port = Ready::to_come(&undo.record.host, self.usual_mtu.load(Ordering::Relaxed));
+            let started = self.start_port(bridge, &port, namespace, &request.ifname);
+            undo.sent = started.map(Some).map_err(failed)?;
+            undo.ready = Some(port);
         }
         Ok(undo)
     }
@@ -232,6 +234,7 @@ impl Agent {
             Some(mtu) => mtu,
             None => self.datastore.mtu()?,
         };
+        self.usual_mtu.store(mtu, Ordering::Relaxed);
         Ok(Inside {
             name: request.ifname.clone(),
             mac,
@@ -263,6 +266,20 @@ fn configure(namespace: &Namespace, inside: &Inside) -> Result<(), Error> {
     })
 }
 
+/// Tells where the container is, which nobody waits for.
+fn tell_neighbours(namespace: Namespace, inside: Inside, name: String) {
+    let said = name.clone();
+    let tell = move || {
+        let told = namespace.run(|| announce(&inside.name, &inside.addresses)).and_then(|told| told);
+        if let Err(error) = told {
+            tracing::warn!("the neighbours of {said} are not told where it is: {error}");
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("neighbours".into()).spawn(tell) {
+        tracing::warn!("the neighbours of {name} are not told where it is: {error}");
+    }
+}
+
 /// The device of a name in a namespace.
 fn has_device(namespace: &Namespace, name: &str) -> Result<bool, Error> {
     let look = || link::device(&mut Netlink::open()?, name).map(|device| device.is_some());
@@ -286,7 +303,7 @@ pub(super) fn away(error: &SwitchError) -> Error {
         .with("are ovsdb-server and ovs-vswitchd running, and is --ovsdb right?")
 }
 
-fn record(request: &Request, target: &Target, way: &Way) -> Record {
+fn record(request: &Request, way: &Way) -> Record {
     let host = match way {
         Way::Pair(_) => host_name(&request.container, &request.ifname),
         Way::Vlan(_) => String::new(),
@@ -299,9 +316,9 @@ fn record(request: &Request, target: &Target, way: &Way) -> Record {
         host,
         tag: None,
         is_tag_chosen: false,
-        pod: target.entry.uid.clone(),
-        interface: target.interface.clone(),
-        name: target.name.clone(),
+        pod: String::new(),
+        interface: String::new(),
+        name: String::new(),
         wrote: Wrote::Nothing,
         addresses: Vec::new(),
         asked: Vec::new(),

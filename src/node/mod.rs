@@ -39,14 +39,15 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use coeus_cni::{Answer, Call, Code, Command, Error, Request, SUPPORTED, Version};
 use serde_json::Value;
 
 use busy::{Busy, Turn};
-use datastore::Datastore;
 pub use datastore::{Controller, Trouble};
+use datastore::{Datastore, USUAL_MTU};
 pub use examine::{Finding, Folders, Found, node as examine};
 use ready::Pool;
 use record::Records;
@@ -67,8 +68,10 @@ pub struct Settings {
     pub state: PathBuf,
     /// The node is a virtual machine, and its pods share its port.
     pub trunk: Option<Trunk>,
-    /// So many ports are made before containers ask for them.
+    /// So many ports are made before containers ask for them,
     pub ready_ports: usize,
+    /// once the node has so many attachments.
+    pub ready_from: usize,
 }
 
 /// Whoever works on a container longer is stuck.
@@ -82,6 +85,8 @@ struct Agent {
     records: Records,
     busy: Busy,
     ready: Pool,
+    /// The MTU of the last attachment: what the next one probably has.
+    usual_mtu: AtomicU32,
     /// Held while the rules of host ports are made what they are to be.
     ruling: Mutex<()>,
     /// Addresses chosen here.
@@ -108,7 +113,8 @@ pub fn run(settings: Settings, controller: Box<dyn Controller>, ready: impl FnOn
         chosen: Mutex::new(chosen.collect()),
         busy: Busy::default(),
         ruling: Mutex::default(),
-        ready: Pool::new(settings.ready_number(), settings.owner()),
+        ready: Pool::new(settings.ready_number(), settings.ready_from, settings.owner()),
+        usual_mtu: AtomicU32::new(USUAL_MTU),
         records,
         settings,
     };

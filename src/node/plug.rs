@@ -59,9 +59,12 @@ impl Agent {
         self.switch.attach(bridge, &port(record, inside), tag).map_err(|error| away(&error))
     }
 
-    /// A port that was ready and is the container's now, as the result shows it.
+    /// A port that was ready, or has been made meanwhile, and is the container's now, as the result shows it.
     fn plug_ready(&self, inside: &Inside, undo: &mut Undo<'_>) -> Result<Option<Interface>, Error> {
         let Some(ready) = undo.ready.take() else { return Ok(None) };
+        if ready.mac.is_none() {
+            undo.arrived()?;
+        }
         let port = port(&undo.record, inside);
         if self.switch.claim(&port, &self.ready.owner).map_err(|error| away(&error))? {
             if ready.mtu != inside.mtu {
@@ -69,12 +72,8 @@ impl Agent {
                     .and_then(|mut kernel| link::set_mtu(&mut kernel, &ready.name, inside.mtu));
                 set.map_err(|error| failed(&ready.name, &error))?;
             }
-            return Ok(Some(Interface {
-                name: ready.name,
-                mac: ready.mac,
-                mtu: Some(inside.mtu),
-                sandbox: None,
-            }));
+            let Some(mac) = ready.mac else { return outer(&ready.name).map(Some) };
+            return Ok(Some(Interface { name: ready.name, mac, mtu: Some(inside.mtu), sandbox: None }));
         }
         tracing::warn!("port {} was ready, and somebody has taken it away", ready.name);
         undo.arrived()?;

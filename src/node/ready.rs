@@ -8,39 +8,48 @@
 //! ADD takes one, sends the inner end to the container, which takes the kernel some time of its own, and gives the port the container's
 //! `external_ids`. It is not taken back. The namespace has no name and ends with the agent, and the pairs in it with that; what is left
 //! then are rows of the database that say whose they were.
+//!
+//! Among few containers a new port is there sooner than a device in another namespace. There ADD makes its own, with the inner end where it
+//! belongs, while it finds out the rest, and the port becomes the container's the same way.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use coeus_cni::{Code, Error};
+
 use super::Agent;
+use super::add::away;
 use super::link::{self, Inside};
 use super::namespace::Namespace;
 use super::netlink::Netlink;
-use super::switch::SwitchError;
+use super::switch::{Bridge, SwitchError};
 
 /// While some are left, more are made when nobody has called for so long: a port more holds up what the switch does for pods.
 const QUIET: Duration = Duration::from_millis(300);
 /// What did not work is tried again so often.
 const AGAIN: Duration = Duration::from_secs(10);
 
+/// What an inner end has until it is known whose it is.
+const NOBODY: &str = "0a:00:00:00:00:01";
+
 /// A port that nobody has yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ready {
     /// The end that is a port of the switch.
     pub name: String,
-    /// Of that end. Asked for while the other end is on its way, the kernel would answer when that has arrived.
-    pub mac: String,
+    /// Of that end, if it was there before. Asked for while the other end is on its way, the kernel would answer when that has arrived.
+    pub mac: Option<String>,
     pub mtu: u32,
     /// The end that waits.
     inner: String,
 }
 
-/// An inner end on its way to its container.
-pub type Sent = JoinHandle<io::Result<()>>;
+/// What is under way for a container: an inner end that is sent to it, or the whole port.
+pub type Sent = JoinHandle<Result<(), Error>>;
 
 /// Where inner ends wait.
 struct Berth {
@@ -51,8 +60,10 @@ struct Berth {
 
 /// The ports that nobody has yet.
 pub struct Pool {
-    /// So many are kept.
+    /// So many are kept,
     size: usize,
+    /// once there are so many attachments.
+    from: usize,
     /// What marks them as this agent's.
     pub owner: String,
     berth: Option<Berth>,
@@ -91,14 +102,21 @@ impl Drop for Working<'_> {
     }
 }
 
+impl Ready {
+    /// One that is only to be made.
+    pub fn to_come(name: &str, mtu: u32) -> Ready {
+        Ready { name: name.into(), mac: None, mtu, inner: String::new() }
+    }
+}
+
 impl Pool {
     /// Without a namespace for them there are none, which is logged.
-    pub fn new(size: usize, owner: String) -> Pool {
+    pub fn new(size: usize, from: usize, owner: String) -> Pool {
         let berth = (size > 0).then(Berth::new).and_then(|berth| {
             berth.inspect_err(|error| tracing::warn!("no port is made ready beforehand: {error}")).ok()
         });
         let state = State { ports: VecDeque::new(), calls: 0, last_call: Instant::now() };
-        Pool { size, owner, berth, state: Mutex::new(state), changed: Condvar::new() }
+        Pool { size, from, owner, berth, state: Mutex::new(state), changed: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -114,13 +132,14 @@ impl Pool {
         self.state().ports.pop_front()
     }
 
-    /// Waits until some are missing and there is time to make them; how many.
-    fn missing(&self) -> usize {
+    /// Waits until some are missing and there is time to make them; how many. `attachments`: how many there are.
+    fn missing(&self, attachments: impl Fn() -> usize) -> usize {
         let mut state = self.state();
         loop {
+            let size = if attachments() < self.from { 0 } else { self.size };
             let there = state.ports.len();
-            state = match due(self.size, there, state.calls, state.last_call.elapsed()) {
-                Some(Duration::ZERO) => return self.size - there,
+            state = match due(size, there, state.calls, state.last_call.elapsed()) {
+                Some(Duration::ZERO) => return size - there,
                 Some(rest) => {
                     self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0
                 }
@@ -148,20 +167,12 @@ impl Berth {
         let number = rand::random::<u64>();
         let [name, inner] = ["veth", "wait"].map(|word| format!("{word}{:011x}", number >> 20));
         let failed = |error| Unready::Device { name: name.clone(), error };
-        let inside = Inside {
-            name: inner.clone(),
-            // The container's, when it is known.
-            mac: "0a:00:00:00:00:01".into(),
-            mtu,
-            addresses: Vec::new(),
-            routes: Vec::new(),
-            makes_checksums: false,
-        };
         let mut kernel = Netlink::open().map_err(failed)?;
+        let inside = nobody(&inner, mtu);
         link::make_pair(&mut kernel, &name, self.namespace.raw(), &inside).map_err(failed)?;
         let made = link::device(&mut kernel, &name).map_err(failed)?;
         let made = made.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
-        Ok(Ready { name, mac: made.mac, mtu, inner })
+        Ok(Ready { name, mac: Some(made.mac), mtu, inner })
     }
 
     fn has(&self, inner: &str) -> bool {
@@ -172,9 +183,23 @@ impl Berth {
     /// Sends an inner end to a container, where it gets a name.
     fn send(&self, ready: &Ready, to: OwnedFd, name: &str) -> io::Result<Sent> {
         let (from, inner, name) = (Arc::clone(&self.namespace), ready.inner.clone(), name.to_owned());
+        let outer = ready.name.clone();
         let send = move || link::send(&mut Netlink::open()?, &inner, to.as_raw_fd(), &name);
+        let failed =
+            move |error| Error::new(Code::Plug, format!("the inner end of {outer}, on its way: {error}"));
         let thread = std::thread::Builder::new().name("to a pod".into());
-        thread.spawn(move || from.run(send).and_then(|sent| sent))
+        thread.spawn(move || from.run(send).and_then(|sent| sent).map_err(failed))
+    }
+}
+
+fn nobody(name: &str, mtu: u32) -> Inside {
+    Inside {
+        name: name.into(),
+        mac: NOBODY.into(),
+        mtu,
+        addresses: Vec::new(),
+        routes: Vec::new(),
+        makes_checksums: false,
     }
 }
 
@@ -193,7 +218,7 @@ impl Agent {
             told(error.to_string());
         }
         while let Some(berth) = &self.ready.berth {
-            let missing = self.ready.missing();
+            let missing = self.ready.missing(|| self.records.number());
             match self.make_ready(berth, missing) {
                 Ok(()) => {}
                 Err(error) => told(error.to_string()),
@@ -223,9 +248,40 @@ impl Agent {
         berth.send(ready, namespace.file()?, name).map(Some)
     }
 
+    /// Starts making a port for a container, whose it is not yet.
+    ///
+    /// # Errors
+    /// When there is no thread or file for it.
+    pub(super) fn start_port(
+        &self,
+        bridge: &Bridge,
+        port: &Ready,
+        namespace: &Namespace,
+        name: &str,
+    ) -> io::Result<Sent> {
+        let (switch, bridge, owner) = (self.switch.clone(), bridge.clone(), self.ready.owner.clone());
+        let (host, inside, namespace) = (port.name.clone(), nobody(name, port.mtu), namespace.file()?);
+        let failed = |host: &str, error: io::Error| Error::new(Code::Plug, format!("{host}: {error}"));
+        let make = move || {
+            // What an agent that has lost its records may have left: the name says whose it was.
+            switch.detach(&host).map_err(|error| away(&error))?;
+            let devices = || {
+                let mut kernel = Netlink::open()?;
+                link::remove(&mut kernel, &host)?;
+                link::make_pair(&mut kernel, &host, namespace.as_raw_fd(), &inside)
+            };
+            devices().map_err(|error| failed(&host, error))?;
+            switch.add_ready(&bridge, std::slice::from_ref(&host), &owner).map_err(|error| away(&error))
+        };
+        std::thread::Builder::new().name("a port".into()).spawn(make)
+    }
+
+    /// Those of which a record tells are not touched: an ADD is at work on them, or they are taken down with the rest of what one has left.
     fn clear_ready(&self) -> Result<(), SwitchError> {
         let left = self.switch.ready(&self.ready.owner)?;
-        let names: Vec<String> = left.into_iter().map(|port| port.name).collect();
+        let known: BTreeSet<String> = self.records.all().into_iter().map(|record| record.host).collect();
+        let names: Vec<String> =
+            left.into_iter().map(|port| port.name).filter(|name| !known.contains(name)).collect();
         self.switch.detach_all(&names)?;
         names.iter().for_each(|name| remove(name));
         Ok(())
@@ -269,6 +325,8 @@ fn remove(name: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     #[test]
@@ -281,6 +339,25 @@ mod tests {
         assert_eq!(due(8, 3, 0, QUIET), Some(Duration::ZERO));
         assert_eq!(due(8, 0, 0, Duration::ZERO), Some(Duration::ZERO), "the next would find none");
         assert_eq!(due(0, 0, 0, QUIET), None);
+    }
+
+    #[test]
+    fn none_are_made_while_there_are_few_attachments() {
+        let pool = Pool::new(2, 3, "here".into());
+        assert_eq!(pool.missing(|| 3), 2);
+        let attachments = AtomicUsize::new(2);
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| pool.missing(|| attachments.load(Ordering::SeqCst)));
+            let add = || drop(pool.working());
+            add();
+            assert!(!waits.is_finished());
+            attachments.store(3, Ordering::SeqCst);
+            while !waits.is_finished() {
+                add();
+                std::thread::yield_now();
+            }
+            assert_eq!(waits.join().unwrap(), 2);
+        });
     }
 
     #[test]

@@ -14,6 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::ipam::Delegate;
 use super::rules::Led;
+use super::target::Target;
 
 /// What ADD has written to the datastore, and DEL takes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +69,13 @@ impl Record {
     /// ports say themselves whose they are.
     fn must_last(&self) -> bool {
         self.wrote != Wrote::Nothing || self.delegate.is_some()
+    }
+
+    /// Whose it is, once that is known.
+    pub fn is_of(&mut self, target: &Target) {
+        self.pod.clone_from(&target.entry.uid);
+        self.interface.clone_from(&target.interface);
+        self.name.clone_from(&target.name);
     }
 
     pub fn attachment(&self) -> Attachment {
@@ -174,6 +182,10 @@ impl Records {
 
     pub fn find(&self, container: &str, ifname: &str) -> Option<Record> {
         self.held().get(&(container.to_owned(), ifname.to_owned())).cloned()
+    }
+
+    pub fn number(&self) -> usize {
+        self.held().len()
     }
 
     pub fn all(&self) -> Vec<Record> {

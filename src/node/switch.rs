@@ -187,15 +187,7 @@ impl Switch {
         names: &[String],
         owner: &str,
     ) -> Result<Vec<String>, SwitchError> {
-        let ids = map([(READY, owner)]);
-        let labels: Vec<String> = (0..names.len()).map(|place| place.to_string()).collect();
-        let inserts = names.iter().zip(&labels).flat_map(|(name, label)| insert(label, name, &ids, None));
-        let mut operations: Vec<Value> = inserts.collect();
-        operations.push(extend(bridge, labels.iter().map(|label| named_uuid(&format!("port_{label}")))));
-        let done = self.transact(&operations)?;
-        if done.last().is_none_or(|result| result["count"] != 1) {
-            return Err(SwitchError::NoBridge(bridge.id.clone()));
-        }
+        self.add_ready(bridge, names, owner)?;
         let is_opened = |name: &String| {
             json!({"op": "wait", "timeout": OPENED, "table": "Interface", "where": [["name", "==", name]],
             "columns": ["ofport"], "until": "!=", "rows": [{"ofport": set([])}]})
@@ -206,6 +198,23 @@ impl Switch {
         let rows = found.iter().filter_map(|result| result["rows"].get(0));
         let good = rows.filter(|row| row["ofport"].as_i64().is_some_and(|ofport| ofport > 0));
         Ok(good.filter_map(|row| row["name"].as_str().map(str::to_owned)).collect())
+    }
+
+    /// Adds ports that are nobody's yet, all in one transaction.
+    ///
+    /// # Errors
+    /// When the database is away or refuses.
+    pub fn add_ready(&self, bridge: &Bridge, names: &[String], owner: &str) -> Result<(), SwitchError> {
+        let ids = map([(READY, owner)]);
+        let labels: Vec<String> = (0..names.len()).map(|place| place.to_string()).collect();
+        let inserts = names.iter().zip(&labels).flat_map(|(name, label)| insert(label, name, &ids, None));
+        let mut operations: Vec<Value> = inserts.collect();
+        operations.push(extend(bridge, labels.iter().map(|label| named_uuid(&format!("port_{label}")))));
+        let done = self.transact(&operations)?;
+        if done.last().is_some_and(|result| result["count"] == 1) {
+            return Ok(());
+        }
+        Err(SwitchError::NoBridge(bridge.id.clone()))
     }
 
     /// The ports that an agent has ready.
