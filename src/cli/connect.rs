@@ -102,6 +102,8 @@ impl Connection {
             .http_status_as_error(false)
             .timeout_connect(Some(Duration::from_secs(5)))
             .user_agent("coeus")
+            // The agent of a node asks several things at a time.
+            .max_idle_connections_per_host(8)
             .build();
         let agent = ureq::Agent::with_parts(agent, DefaultConnector::default(), Resolve::default());
         let server = self.server.trim_end_matches('/').to_owned();

@@ -230,10 +230,7 @@ impl Agent {
         };
         let addresses: Vec<IpAddr> = layout.terms.iter().map(|terms| terms.address.address).collect();
         let told = request.config.mtu.or_else(|| plan.pool_of(&addresses)?.mtu);
-        let mtu = match told {
-            Some(mtu) => mtu,
-            None => self.datastore.mtu()?,
-        };
+        let mtu = told.unwrap_or(plan.mtu);
         self.usual_mtu.store(mtu, Ordering::Relaxed);
         Ok(Inside {
             name: request.ifname.clone(),

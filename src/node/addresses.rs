@@ -28,6 +28,8 @@ pub struct Plan {
     pub cidr: Option<IpNetwork>,
     /// What of them is for pods, the node's before the networks'.
     pub ranges: Vec<Range>,
+    /// The largest packet of a pod whose pool says nothing of it.
+    pub mtu: u32,
 }
 
 /// What goes with an address.
@@ -117,7 +119,7 @@ mod tests {
         let plan = Plan {
             pools: vec![pool("10.1.0.0/16", Some("10.1.0.9")), pool("fd00:1::/80", None)],
             cidr: "10.2.3.0/25".parse().ok(),
-            ranges: Vec::new(),
+            ..Plan::default()
         };
         for (address, asked, wanted, gateway) in [
             ("10.1.2.3", None, "10.1.2.3/16", Some("10.1.0.9")),

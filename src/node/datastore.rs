@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::panic::resume_unwind;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use coeus_cni::{Code, Error};
-use coeus_watch::allocate;
+use coeus_watch::allocate::{self, Range};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
@@ -224,21 +226,44 @@ impl Datastore {
         const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
         let elan = format!("{host}:{namespace}");
         let networks = network.filter(|id| *id != NOBODY).into_iter().chain([elan.as_str(), namespace]);
-        let is_ours = format!("internal-ip-address='{host}' or external-ip-address='{host}'");
-        let query = [("content", "config".to_owned()), ("where", is_ours)];
-        let nodes = self.controller.read("k8s-node:k8s-nodes-info/k8s-nodes", &query)?;
+        // ADD waits for all of them, and none is about another.
+        let (nodes, pools, mtu) = thread::scope(|scope| {
+            let pools: Vec<_> = networks.map(|network| scope.spawn(move || self.pools(network))).collect();
+            let mtu = scope.spawn(|| self.mtu());
+            let nodes = self.nodes_at(host);
+            (nodes, pools.into_iter().map(joined).collect::<Result<Vec<_>, _>>(), joined(mtu))
+        });
+        let nodes = nodes?;
         let cidr = list(&nodes, "k8s-node:k8s-nodes").find_map(|node| text(node, "pod-cidr"));
-        let mut plan = Plan { cidr: cidr.as_ref().and_then(|cidr| cidr.parse().ok()), ..Plan::default() };
+        let mut plan = Plan {
+            cidr: cidr.as_ref().and_then(|cidr| cidr.parse().ok()),
+            pools: Vec::new(),
+            ranges: Vec::new(),
+            mtu: mtu?,
+        };
         plan.extend(cidr.as_deref().and_then(allocate::of_cidr).into_iter().collect());
-        for network in networks {
-            let path = format!("dhcp_allocation_pool:dhcp_allocation_pool/network={}", key(network));
-            let found = self.configured(&path)?;
-            let pools = list(&found, "dhcp_allocation_pool:network")
-                .flat_map(|network| list(network, "allocation-pool"));
-            plan.pools.extend(pools.filter_map(pool));
-            plan.extend(allocate::of_pools(&found, network));
+        for (found, ranges) in pools? {
+            plan.pools.extend(found);
+            plan.extend(ranges);
         }
         Ok(plan)
+    }
+
+    /// The nodes that have this address.
+    fn nodes_at(&self, host: IpAddr) -> Result<Value, Trouble> {
+        let is_ours = format!("internal-ip-address='{host}' or external-ip-address='{host}'");
+        let query = [("content", "config".to_owned()), ("where", is_ours)];
+        self.controller.read("k8s-node:k8s-nodes-info/k8s-nodes", &query)
+    }
+
+    /// The pools of a network, and what of them is for pods.
+    fn pools(&self, network: &str) -> Result<(Vec<Pool>, Vec<Range>), Trouble> {
+        let path = format!("dhcp_allocation_pool:dhcp_allocation_pool/network={}", key(network));
+        let found = self.configured(&path)?;
+        let pools = list(&found, "dhcp_allocation_pool:network")
+            .flat_map(|network| list(network, "allocation-pool"))
+            .filter_map(pool);
+        Ok((pools.collect(), allocate::of_pools(&found, network)))
     }
 
     /// Pods that have ports of their nodes, with no more than those.
@@ -310,6 +335,10 @@ impl Datastore {
     pub fn answers(&self) -> Result<(), Trouble> {
         self.controller.read("coeus-tunnel:underlay", &[]).map(drop)
     }
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// One that is there keeps its kind of network.
