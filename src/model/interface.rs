@@ -26,6 +26,11 @@ impl InterfaceId {
         InterfaceId { pod: Text::new(), uid: name.clone() }
     }
 
+    /// Behind all that were written by hand, and before those of pods.
+    pub(super) fn first_of_pods() -> InterfaceId {
+        InterfaceId { pod: "\u{0}".into(), uid: Text::new() }
+    }
+
     /// Of what is no interface of ours: hosts outside. Behind all others.
     pub fn outside() -> InterfaceId {
         InterfaceId { pod: "\u{10ffff}".into(), uid: Text::new() }

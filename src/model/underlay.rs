@@ -1,7 +1,7 @@
 //! What carries an ELAN between switches: a tunnel, or a physical network.
 
 use super::apply::Model;
-use super::interface::Interface;
+use super::interface::{Interface, InterfaceId};
 use super::rows::{NetworkType, PodInterface};
 use super::spans::Elan;
 use super::status::Reason;
@@ -57,25 +57,31 @@ impl Segment {
 }
 
 impl Elan {
-    /// What carries it: as it was written, else its first interface decides.
+    /// What carries it: as it was written, else its first interface decides. One that was written by hand asks for nothing.
     pub fn segment(&self) -> Segment {
         if let Some(written) = &self.written {
             return written.clone();
         }
-        self.interfaces.values().next().cloned().unwrap_or_default()
+        let first = match self.interfaces.iter().next() {
+            Some((id, _)) if id.is_hand_made() => {
+                self.interfaces.range(InterfaceId::first_of_pods()..).next()
+            }
+            first => first,
+        };
+        first.map(|(_, segment)| segment.clone()).unwrap_or_default()
     }
 }
 
 impl Model {
     /// How an ELAN leaves a switch for its physical network; why it cannot. `None`: tunnels carry it.
     pub fn uplink(&self, name: &Text, dpid: Dpid) -> Option<Result<Uplink, Reason>> {
-        let segment = self.elan(name)?.segment();
-        segment.is_physical().then(|| {
-            let place = self.place(&segment, dpid)?;
+        let elan = self.elan(name)?;
+        elan.segment().is_physical().then(|| {
+            let place = self.place(elan, dpid)?;
             let before = self.elans_on(dpid).take_while(|other| *other < name);
             let mut before = before.filter(|other| {
-                let other = self.elan(other).map(Elan::segment).filter(Segment::is_physical);
-                other.is_some_and(|other| self.place(&other, dpid).as_ref() == Ok(&place))
+                let other = self.elan(other).filter(|other| other.segment().is_physical());
+                other.is_some_and(|other| self.place(other, dpid).as_ref() == Ok(&place))
             });
             if let Some(owner) = before.next() {
                 let (network, vlan) = place;
@@ -95,13 +101,23 @@ impl Model {
         })
     }
 
-    fn place(&self, segment: &Segment, dpid: Dpid) -> Result<Place, Reason> {
+    fn place(&self, elan: &Elan, dpid: Dpid) -> Result<Place, Reason> {
+        let segment = elan.segment();
         let vlan = match (segment.kind, segment.id) {
             (NetworkType::Vlan, Some(id @ 1..=4094)) => u16::try_from(id).ok(),
             (NetworkType::Vlan, id) => return Err(Reason::BadVlan(id.unwrap_or_default())),
             _ => None,
         };
-        Ok((self.physical_network(segment.network.as_ref(), dpid)?, vlan))
+        let network = self.physical_network(segment.network.as_ref(), dpid);
+        // A pod's network-id may be a name of its client's; a physical-network-name is that of one network and no other.
+        let written = segment.network.filter(|_| elan.written.is_some());
+        match (written, network) {
+            (Some(named), Ok(network)) if named != network => Err(Reason::NotThatNetwork(dpid, named)),
+            (Some(named), Err(Reason::SeveralPhysicalNetworks(..))) => {
+                Err(Reason::NotThatNetwork(dpid, named))
+            }
+            (_, network) => Ok((network?, vlan)),
+        }
     }
 
     /// The physical network of a switch that is named so, or the only one that it leads to.
@@ -145,7 +161,9 @@ impl Model {
         let Some((identity, _, attachment)) = interface.plugged() else { return (None, None) };
         let Some(elan) = self.elan(&identity.elan) else { return (None, None) };
         let segment = elan.segment();
-        let other = || elan.interfaces.get(&interface.id).filter(|own| **own != segment);
+        // What was written by hand asks for nothing of its own.
+        let asks = !interface.id.is_hand_made();
+        let other = || elan.interfaces.get(&interface.id).filter(|own| asks && **own != segment);
         let differs =
             other().map(|_| Reason::OtherNetworkType { elan: identity.elan.clone(), kind: segment.kind });
         let missing = match segment.kind {

@@ -128,6 +128,72 @@ fn what_is_written_by_hand_acts_as_what_pods_make() {
     assert!(text.contains("0x1389"), "the VNI that was asked for: {text}");
 }
 
+/// What a switch leads to: a physical network, by a patch port.
+fn put_uplink(mini: &mut Mini, network: &str, ofport: u32) {
+    let port = format!(
+        r#"{{"network-topology:termination-point":[{{"tp-id":"patch-{network}","ovsdb:ofport":{ofport},
+            "ovsdb:interface-type":"ovsdb:interface-type-patch","ovsdb:interface-external-ids":[
+            {{"external-id-key":"coeus-physical-network","external-id-value":"{network}"}}]}}]}}"#
+    );
+    let node = "ovsdb%3A%2F%2Fuuid%2F1%2Fbridge%2Fbr-int";
+    let path = format!(
+        "network-topology:network-topology/topology=ovsdb%3A1/node={node}/termination-point=patch-{network}"
+    );
+    mini.put(Operational, &path, &port).unwrap();
+}
+
+/// `physical-network-name` is the name of one network: another one is not taken in its place, were it the only one.
+#[test]
+fn an_elan_on_a_physical_network_is_on_that_one_alone() {
+    let mut mini = world();
+    put_uplink(&mut mini, "physnet", 20);
+    put_interface(&mut mini, "c1", "tap1-1", "wire", "", "");
+    let wire = |mini: &mut Mini, network: &str| {
+        let body = format!(
+            r#"{{"elan:elan-instance":[{{"elan-instance-name":"wire","segment-type":"elan:segment-type-vlan",
+            "segmentation-id":300,"physical-network-name":"{network}"}}]}}"#
+        );
+        mini.put(Config, "elan:elan-instances/elan-instance=wire", &body).unwrap();
+    };
+    let status = |mini: &Mini| mini.get(Operational, "coeus-status:objects/object=c1");
+    let leaves = |mini: &Mini| golden::print(&tables(mini, 1)).contains("in_port=20,dl_vlan=300");
+    wire(&mut mini, "physnet");
+    assert!(status(&mini).contains("desired") && leaves(&mini), "{}", status(&mini));
+    // The interface itself asks for nothing.
+    assert!(!status(&mini).contains("reason"), "{}", status(&mini));
+    for _ in 0..2 {
+        wire(&mut mini, "nonet");
+        let text = status(&mini);
+        assert!(
+            text.contains("pending") && text.contains("does not lead to physical network nonet"),
+            "{text}"
+        );
+        assert!(!leaves(&mini));
+        // Nor where it leads to several.
+        put_uplink(&mut mini, "other", 21);
+    }
+}
+
+/// Who joins the ELAN of pods takes it as it is, though he comes before them in order.
+#[test]
+fn an_interface_that_joins_the_elan_of_pods_does_not_change_its_type() {
+    let mut mini = world();
+    put_uplink(&mut mini, "physnet", 20);
+    let pod = format!(
+        r#"{{"pod:pods":[{{"uid":"{P1}","name":"p1","network-NS":"blue","host-ip-address":"192.168.56.11",
+        "interface":[{{"uid":"{P1}","ip-address":"10.11.1.10","network-type":"VLAN","segmentation-id":300}}]}}]}}"#
+    );
+    mini.put(Config, &format!("pod:coe/pods={P1}"), &pod).unwrap();
+    let leaves = |mini: &Mini| golden::print(&tables(mini, 1)).contains("in_port=20,dl_vlan=300");
+    assert!(leaves(&mini));
+    put_interface(&mut mini, "c1", "tap1-1", "192.168.56.11:blue", "", "");
+    assert!(leaves(&mini));
+    for name in ["c1", "blue%3Ap1"] {
+        let status = mini.get(Operational, &format!("coeus-status:objects/object={name}"));
+        assert!(status.contains("desired") && !status.contains("asks for something else"), "{status}");
+    }
+}
+
 #[test]
 fn a_packet_between_interfaces_written_by_hand_arrives() {
     let Some(ovs) = Ovs::start() else { return };
