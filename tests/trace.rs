@@ -19,7 +19,7 @@ fn bed() -> Server {
     let mut nodes = Vec::new();
     for (node, ports) in [
         (1, vec![port("blue:p1", 10, 1), port("blue:p4", 11, 1), tunnel.clone()]),
-        (2, vec![port("blue:p2", 10, 2), port("red:p3", 11, 2), tunnel.clone()]),
+        (2, vec![port("blue:p2", 10, 2), port("red:p3", 12, 2), port("router", 11, 2), tunnel.clone()]),
     ] {
         nodes.push(json!({"node-id": format!("ovsdb://uuid/{node}"), "ovsdb:openvswitch-other-configs": [
             {"other-config-key": "local_ip", "other-config-value": format!("192.168.56.1{node}")}]}));
@@ -95,6 +95,38 @@ fn the_switch_answers_for_gateways_and_pods_and_floods_the_rest() {
     assert_eq!(trace(&server, "blue:p1", "blue:p4", "udp")["verdict"], "delivered");
     let unknown = trace(&server, "blue:p1", "10.11.1.99", "arp");
     assert_eq!(unknown["verdict"], "flooded", "{unknown}");
+}
+
+/// An address that no interface has as its own, and a way that leads there: through the tunnel to a port.
+#[test]
+fn what_is_behind_a_route_is_reached_at_its_port() {
+    let server = bed();
+    let put = |path: &str, body: Value| {
+        let answer = server.send("PUT", &format!("/rests/data/{path}"), &body.to_string());
+        assert_eq!(answer.status, 201, "{}", answer.body);
+    };
+    assert_eq!(trace(&server, "blue:p1", "10.77.0.9", "udp")["verdict"], "dropped");
+    put(
+        "ietf-interfaces:interfaces/interface=router",
+        json!({"ietf-interfaces:interface": [{"name": "router", "type": "iana-if-type:l2vlan",
+            "odl-interface:parent-interface": "veth11"}]}),
+    );
+    put(
+        "elan:elan-interfaces/elan-interface=router",
+        json!({"elan:elan-interface": [{"name": "router", "elan-instance-name": "lan"}]}),
+    );
+    put(
+        "l3vpn:vpn-interfaces/vpn-interface=router",
+        json!({"l3vpn:vpn-interface": [{"name": "router", "vpn-instance-names": [{"vpn-name": "blue"}],
+            "odl-l3vpn:adjacency": [
+                {"ip_address": "10.9.0.2/32", "adjacency_type": "primary-adjacency", "subnet_gateway_ip": "10.9.0.1"},
+                {"ip_address": "10.77.0.0/16", "adjacency_type": "extra-route", "next-hop-ip-list": ["10.9.0.2"]}]}]}),
+    );
+    let found = trace(&server, "blue:p1", "10.77.0.9", "udp");
+    assert_eq!((&found["verdict"], &found["to"]), (&json!("delivered"), &Value::Null), "{found}");
+    assert_eq!(found["reason"], "it reaches router, port 11 of switch 0000000000000002");
+    // A packet for everybody is for nobody, however few hear it.
+    assert_eq!(trace(&server, "blue:p1", "10.11.1.99", "arp")["reason"], "a copy reaches 1 port");
 }
 
 #[test]

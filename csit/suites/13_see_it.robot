@@ -32,6 +32,12 @@ Gateways And Neighbours Are Answered By The Switch
     ${found}=    Trace    blue:p1    10.11.1.1    arp
     Should Be Equal    ${found}[verdict]    answered
 
+The Way To Who Is No Pod Ends At A Port
+    [Documentation]    A pod's node, which it reaches by the node's own port.
+    ${found}=    Trace    blue:p1    192.168.200.1
+    Should Be Equal    ${found}[verdict]    delivered
+    Should Contain    ${found}[reason]    it leaves by port
+
 Flow Statistics Count What Was Sent
     ${id}=    Dpn Id    1
     Ping Should Pass    blue:p1    10.11.2.10

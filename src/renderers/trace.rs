@@ -74,6 +74,8 @@ pub struct Start {
     pub from: Text,
     /// The interface that should get it, and where that is.
     pub to: Option<(Text, Exit)>,
+    /// Whether it goes to the gateway, not to one on its link: then it is never flooded.
+    pub is_routed: bool,
     /// Who answers for the target, or which way the packet is sent.
     pub notes: Vec<String>,
 }
@@ -113,6 +115,7 @@ impl Engine {
                 .with(Field::EthSrc, attachment.mac.to_u64()),
             from: identity.name.clone(),
             to: None,
+            is_routed: false,
             notes: Vec::new(),
         };
         if let Some(id) = attachment.vlan {
@@ -142,6 +145,7 @@ impl Engine {
         if start.packet.get(Field::EthDst) == 0 {
             let mac = start.next_hop(model, source, &target, to, gateway);
             start.packet.set(Field::EthDst, mac.to_u64().into());
+            start.is_routed = gateway == Some(mac);
         }
         Ok(start)
     }

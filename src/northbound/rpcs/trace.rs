@@ -93,7 +93,8 @@ pub(super) async fn on_engine<T: Send + 'static>(
 
 /// Where a copy ended.
 enum End {
-    Port(Exit),
+    /// And the interface there, if it is one's.
+    Port(Exit, Option<String>),
     Controller(Dpid),
     Dropped(Dpid, u8, Cause),
     /// In a tunnel, with nobody at its end.
@@ -160,14 +161,14 @@ impl Trace<'_> {
         let snapshot = self.datastore.snapshot();
         self.notes.extend(doubts(&snapshot, dpid));
         let mut going = Vec::new();
-        for (outcome, next) in walk.outcomes.iter().zip(&ends.next) {
+        for ((outcome, next), name) in walk.outcomes.iter().zip(&ends.next).zip(&ends.names) {
             match (outcome, next) {
                 (Outcome::Output { packet, .. }, Next::Switch(to, port)) => {
                     going.push((*to, arriving(packet, ends.address, *port)));
                 }
                 (Outcome::Output { .. }, Next::Nobody(address)) => self.ends.push(End::Lost(dpid, *address)),
                 (Outcome::Output { port, packet }, Next::No) => {
-                    self.ends.push(End::Port(Exit::of(dpid, OfPort(*port), packet)));
+                    self.ends.push(End::Port(Exit::of(dpid, OfPort(*port), packet), name.clone()));
                 }
                 (Outcome::Punt { .. }, _) => self.ends.push(End::Controller(dpid)),
                 (Outcome::Drop { table, cause }, _) => self.ends.push(End::Dropped(dpid, *table, *cause)),
@@ -188,7 +189,8 @@ impl Trace<'_> {
     }
 
     fn verdict(&self, start: &Start) -> (&'static str, String) {
-        let at = |wanted: Exit| self.ends.iter().any(|end| matches!(end, End::Port(exit) if *exit == wanted));
+        let at =
+            |wanted: Exit| self.ends.iter().any(|end| matches!(end, End::Port(exit, _) if *exit == wanted));
         if let Some((name, exit)) = &start.to
             && at(*exit)
         {
@@ -203,10 +205,21 @@ impl Trace<'_> {
         if let Some(End::Controller(dpid)) = self.ends.iter().find(|end| matches!(end, End::Controller(_))) {
             return ("punted", format!("switch {dpid} hands it to the controller"));
         }
-        let ports = self.ends.iter().filter(|end| matches!(end, End::Port(..))).count();
-        if ports > 0 {
+        let ports: Vec<_> = self
+            .ends
+            .iter()
+            .filter_map(|end| if let End::Port(exit, name) = end { Some((exit, name)) } else { None })
+            .collect();
+        // Of an address that is no interface's own (a node's, a service's, one behind a route, one outside) the way is the target.
+        if let ([(Exit { dpid, port, .. }, name)], None, true) = (&ports[..], &start.to, start.is_routed) {
+            let who = name.as_ref().map_or_else(|| "leaves by".to_owned(), |name| format!("reaches {name},"));
+            return ("delivered", format!("it {who} port {port} of switch {dpid}"));
+        }
+        if !ports.is_empty() {
             let of = start.to.as_ref().map_or(String::new(), |(to, ..)| format!(", but not {to}"));
-            return ("flooded", format!("copies reach {ports} ports{of}"));
+            let many = if ports.len() == 1 { "a copy reaches 1 port" } else { "copies reach" };
+            let count = if ports.len() == 1 { String::new() } else { format!(" {} ports", ports.len()) };
+            return ("flooded", format!("{many}{count}{of}"));
         }
         let reason = self.ends.iter().rev().find_map(|end| match end {
             End::Dropped(dpid, table, cause) => {
