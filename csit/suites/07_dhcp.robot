@@ -181,8 +181,21 @@ Pools That Cannot Be Served Are Refused
     Pool Should Be Refused    allocate-from 192.168.10.9 is above allocate-to    allocate-from=192.168.10.9    allocate-to=192.168.10.3
     Pool Should Be Refused    gateway 192.168.10.2 is inside the range    allocate-from=192.168.10.1    allocate-to=192.168.10.3
     Pool Should Be Refused    allocate-to 192.168.11.3 is not in the subnet    allocate-to=192.168.11.3
+    Pool Should Be Refused    gateway 192.168.10.255 is the subnet's own address    gateway=192.168.10.255
     ${kept}=    Evaluate    [{"address": "192.168.10.8", "mac-address": "02:00:00:00:00:01"}, {"address": "192.168.10.9", "mac-address": "02:00:00:00:00:01"}]
     Pool Should Be Refused    has two reservations    reservation=${kept}
+
+A Pool Without A Gateway Answers At Its First Address
+    [Documentation]    No router is told. Clients renew at the server's address, which has to answer, here of another /24 than theirs.
+    Put Pool    open    subnet=10.77.16.0/20    gateway=${EMPTY}    allocate-from=10.77.17.5    allocate-to=10.77.17.9
+    Create Pod    q1    open    1
+    Plug Pod    q1    open    1
+    ${lease}=    Lease Of Dhclient    open:q1
+    Should Be Equal    ${lease}[address]    10.77.17.5
+    Should Contain    ${lease}[leases]    dhcp-server-identifier 10.77.16.1
+    Should Not Contain    ${lease}[leases]    option routers
+    Readdress Pod    open:q1    10.77.17.5/20    10.77.16.1
+    Ping Should Pass    open:q1    10.77.16.1
 
 Leases Outlive The Controller
     ${before}=    Resource Should Exist    ${LEASES}
@@ -205,7 +218,7 @@ Start One Node With A Pool
 Put Pool
     [Arguments]    ${network}    ${subnet}=192.168.10.0/24    ${gateway}=192.168.10.2    ${allocate-from}=192.168.10.3    ${allocate-to}=192.168.10.4    ${status}=any    &{more}
     ${pool}=    Create Dictionary    subnet=${subnet}    gateway=${gateway}    allocate-from=${allocate-from}    allocate-to=${allocate-to}    &{more}
-    ${entry}=    Evaluate    {"allocation-pool": [{k if k in ("subnet", "gateway", "allocate-from", "allocate-to") else "coeus-dhcp:" + k: v for k, v in $pool.items()}]}
+    ${entry}=    Evaluate    {"allocation-pool": [{k if k in ("subnet", "gateway", "allocate-from", "allocate-to") else "coeus-dhcp:" + k: v for k, v in $pool.items() if v}]}
     ${key}=    Evaluate    $subnet.replace("/", "%2F")
     ${answer}=    PUT On Session    coeus    ${POOLS}network/${network}/allocation-pool/${key}    json=${entry}    expected_status=${status}
     IF    "${status}" == "any"    Should Be True    ${answer.status_code} in (200, 201, 204)    ${answer.text}

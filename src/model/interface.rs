@@ -136,10 +136,23 @@ pub struct Gateway {
     pub source: GatewaySource,
 }
 
+impl Gateway {
+    /// What is worth knowing of an address that has this gateway.
+    pub(super) fn note(&self, address: IpAddr) -> Option<Reason> {
+        match self.source {
+            GatewaySource::Pool | GatewaySource::PodCidr if self.address == address => {
+                Some(Reason::IsGateway(address))
+            }
+            GatewaySource::Assumed if self.address != address => Some(Reason::AssumedGateway(self.address)),
+            _ => None,
+        }
+    }
+}
+
 /// Where a gateway address was taken from, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GatewaySource {
-    /// An allocation pool whose subnet holds the interface's address.
+    /// An allocation pool whose subnet holds the interface's address: its gateway, or its first address where it names none.
     Pool,
     /// First address of the node's `pod-cidr`.
     PodCidr,

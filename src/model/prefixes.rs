@@ -145,8 +145,13 @@ impl Model {
 
     fn work_out_prefix(&self, dpid: Dpid) -> Option<Result<IpNetwork, Reason>> {
         let local = IpAddr::V4(self.switches.get(&dpid)?.local_ip?);
-        let node = self.nodes_at(local).find(|node| prefix_of(node).is_some())?;
-        let prefix = prefix_of(node)?;
+        let Some((node, prefix)) = self.nodes_at(local).find_map(|node| Some((node, prefix_of(node)?)))
+        else {
+            let bad = |node: &K8sNode| {
+                Some(Reason::BadPodCidr { cidr: node.bad_cidr.clone()?, node: node.uid.clone() })
+            };
+            return self.nodes_at(local).find_map(bad).map(Err);
+        };
         let other = self.nodes_at(local).find(|other| other.uid != node.uid);
         if let Some(other) = other {
             let (node, other) = (node.uid.clone(), other.uid.clone());

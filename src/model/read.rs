@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use ipnetwork::IpNetwork;
+
 use super::conflict::Claimer;
 use super::external::{ExternalNetwork, FaultPlace, neighbour_key};
 use super::names::{Names, PodNames};
@@ -11,7 +13,8 @@ use super::next_hops::next_hop_key;
 use super::policies::{AclNames, PolicyObject, RulePaths, rule_paths};
 use super::pools::{Network, network};
 use super::rows::{
-    Beyond, Bridge, K8sNode, Lease, NetworkType, Pod, PodInterface, Port, PortId, Row, SubPort, usable_v4,
+    Beyond, Bridge, K8sNode, Lease, NetworkType, Pod, PodInterface, Port, PortId, Row, SubPort, usable,
+    usable_v4,
 };
 use super::services::ServiceSubject;
 use crate::datastore::{Change, Snapshot, Store};
@@ -570,11 +573,16 @@ fn addresses(names: &PodNames, fields: &Fields) -> Box<[IpAddr]> {
 
 fn k8s_node(names: &Names, uid: &Text, fields: &Fields) -> K8sNode {
     let names = &names.node;
+    // A node without a range may say so by an empty one.
+    let cidr = fields.text(names.pod_cidr).filter(|text| !text.is_empty());
+    let pod_cidr: Option<IpNetwork> = cidr.and_then(|text| text.parse().ok());
+    let is_good = pod_cidr.is_some_and(|cidr| usable(cidr.network()));
     K8sNode {
         uid: uid.clone(),
         internal: ip(fields, names.internal_ip_address),
         external: ip(fields, names.external_ip_address),
-        pod_cidr: fields.text(names.pod_cidr).and_then(|text| text.parse().ok()),
+        pod_cidr,
+        bad_cidr: cidr.filter(|_| !is_good).map(Text::from),
     }
 }
 

@@ -188,11 +188,12 @@ impl Model {
             }
             let routed = vpn.is_some();
             let given = router.map(|address| Gateway { address, source: GatewaySource::Adjacency });
-            let gateway =
-                if routed { given.or_else(|| self.gateway(ip, wanted.host, networks())) } else { None };
-            if let Some(Gateway { address, source: GatewaySource::Assumed }) = gateway {
-                interface.notes.push(Reason::AssumedGateway(address));
-            }
+            let found = || {
+                let gateway = self.gateway(ip, strength, wanted.host, networks())?;
+                interface.notes.extend(gateway.note(ip));
+                (gateway.address != ip).then_some(gateway)
+            };
+            let gateway = if routed { given.or_else(found) } else { None };
             addresses.push(Address::new(ip, gateway));
         }
         if addresses.is_empty() && wanted.addresses.is_empty() && vpn.is_some() {
@@ -298,36 +299,44 @@ impl Model {
                 .any(|uid| self.nodes.get(uid).is_some_and(|node| node.has_address(other)))
     }
 
+    /// The router of an address: what its pool says, its node's range, the first of its pool, the first of its /24 or fe80::1. It
+    /// may be the address itself. Of an address that was leased the pool comes before the range: where it says nothing, its
+    /// first address is the server that the client renews at, and has to answer.
     fn gateway<'a>(
         &'a self,
         address: IpAddr,
+        strength: Strength,
         host: Option<IpAddr>,
-        networks: impl Iterator<Item = &'a Network>,
+        networks: impl Iterator<Item = &'a Network> + Clone,
     ) -> Option<Gateway> {
-        let pool = networks
-            .flat_map(|network| &network.pools)
-            .filter(|pool| pool.subnet.contains(address))
-            .find_map(|pool| pool.gateway);
+        let pools = || {
+            let pools = networks.clone().flat_map(|network| &network.pools);
+            pools.filter(|pool| pool.subnet.contains(address))
+        };
         let cidr = || {
             let nodes = self.nodes_by_address.get(&host?)?;
             let cidrs = nodes.iter().filter_map(|uid| self.nodes.get(uid)?.pod_cidr);
-            cidrs.filter(|cidr| cidr.contains(address)).find_map(first_of)
+            let first = cidrs.filter(|cidr| cidr.contains(address)).find_map(first_of)?;
+            Some((first, GatewaySource::PodCidr))
         };
-        let (gateway, source) = match pool {
-            Some(gateway) => (gateway, GatewaySource::Pool),
-            None => match cidr() {
-                Some(gateway) => (gateway, GatewaySource::PodCidr),
-                None => match address {
-                    IpAddr::V4(address) => {
-                        let [a, b, c, _] = address.octets();
-                        (IpAddr::V4(Ipv4Addr::new(a, b, c, 1)), GatewaySource::Assumed)
-                    }
-                    IpAddr::V6(_) => (IpAddr::V6(LINK_LOCAL_GATEWAY), GatewaySource::LinkLocal),
-                },
-            },
+        let server = || {
+            let pool = pools().next().filter(|pool| pool.subnet.is_ipv4())?;
+            Some((pool.server(), GatewaySource::Pool))
         };
+        let said = pools().find_map(|pool| pool.gateway).map(|gateway| (gateway, GatewaySource::Pool));
+        let found = match strength {
+            Strength::Leased => said.or_else(server).or_else(cidr),
+            _ => said.or_else(cidr).or_else(server),
+        };
+        let (gateway, source) = found.unwrap_or_else(|| match address {
+            IpAddr::V4(address) => {
+                let [a, b, c, _] = address.octets();
+                (IpAddr::V4(Ipv4Addr::new(a, b, c, 1)), GatewaySource::Assumed)
+            }
+            IpAddr::V6(_) => (IpAddr::V6(LINK_LOCAL_GATEWAY), GatewaySource::LinkLocal),
+        });
         let routes = usable(gateway) || gateway == LINK_LOCAL_GATEWAY;
-        (routes && gateway != address).then_some(Gateway { address: gateway, source })
+        routes.then_some(Gateway { address: gateway, source })
     }
 
     /// Takes away from an interface what is somebody else's.
@@ -422,13 +431,13 @@ impl Interface {
     }
 }
 
-/// The first address after a prefix's own: its router, by convention.
+/// The first address after a prefix's own: its router, by convention. Prefixes that have no room for one have none.
 fn first_of(cidr: IpNetwork) -> Option<IpAddr> {
     match cidr {
-        IpNetwork::V4(cidr) => cidr.nth(1).map(IpAddr::V4),
-        IpNetwork::V6(cidr) if cidr.prefix() < 128 => {
+        IpNetwork::V4(cidr) if cidr.prefix() < 31 => cidr.nth(1).map(IpAddr::V4),
+        IpNetwork::V6(cidr) if cidr.prefix() < 127 => {
             Some(IpAddr::V6(Ipv6Addr::from_bits(cidr.network().to_bits() + 1)))
         }
-        IpNetwork::V6(_) => None,
+        _ => None,
     }
 }

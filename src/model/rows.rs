@@ -108,6 +108,8 @@ pub struct K8sNode {
     pub external: Option<IpAddr>,
     /// `pod-cidr`, where it is a prefix.
     pub pod_cidr: Option<IpNetwork>,
+    /// `pod-cidr`, where it is none.
+    pub bad_cidr: Option<Text>,
 }
 
 /// DHCP leases: the addresses an interface was given, of each version one.

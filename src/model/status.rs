@@ -78,6 +78,10 @@ pub enum Reason {
     PoolExhausted(&'static str),
     #[error("gateway {0} is assumed: no allocation pool and no pod-cidr holds the address")]
     AssumedGateway(IpAddr),
+    #[error(
+        "address {0} is the gateway of its subnet, so other pods there are routed nowhere; choose another one"
+    )]
+    IsGateway(IpAddr),
     #[error("switch {0} has no other_config:local_ip, so other nodes cannot be reached")]
     NoTunnelAddress(Dpid),
     #[error("switch {0} has no tunnel port yet, so other nodes cannot be reached")]
@@ -115,6 +119,10 @@ pub enum Reason {
         "pod-cidr {cidr} of node {node} overlaps that of node {other}, so other nodes need a route to each pod"
     )]
     CidrOverlaps { cidr: IpNetwork, node: Text, other: Text },
+    #[error(
+        "pod-cidr {cidr:?} of node {node} is no prefix that pods can have, so other nodes need a route to each pod"
+    )]
+    BadPodCidr { cidr: Text, node: Text },
     #[error("nodes {node} and {other} both have address {address}, so other nodes need a route to each pod")]
     TwoNodes { address: IpAddr, node: Text, other: Text },
     #[error(

@@ -41,20 +41,23 @@ pub struct Terms {
 
 impl Plan {
     /// Length and gateway of an address, by the rules by which the controller finds its gateway: the pool that holds it, the node's
-    /// range, the first of its /24, and fe80::1.
+    /// range, the first of a pool without a gateway, the first of its /24, and fe80::1.
     pub fn terms(&self, address: IpAddr, asked: Option<u8>) -> Terms {
         let pools = || self.pools.iter().filter(|pool| pool.subnet.contains(address));
         let cidr = self.cidr.filter(|cidr| cidr.contains(address));
         let pool = pools().find(|pool| pool.gateway.is_some());
-        let gateway = pool.and_then(|pool| pool.gateway).or_else(|| cidr.and_then(|cidr| first(&cidr))).or(
-            match address {
-                IpAddr::V4(v4) => {
-                    let [a, b, c, _] = v4.octets();
-                    Some(IpAddr::V4(Ipv4Addr::new(a, b, c, 1)))
-                }
-                IpAddr::V6(_) => Some(IpAddr::V6(LINK_LOCAL)),
-            },
-        );
+        let said = pool.and_then(|pool| pool.gateway).or_else(|| cidr.and_then(|cidr| first(&cidr)));
+        let gateway = said.or_else(|| match address {
+            IpAddr::V4(v4) => {
+                let of_its_24 = Ipv4Addr::from_bits((v4.to_bits() & !0xff) | 1);
+                let of_pool = pools().find_map(|pool| match pool.subnet {
+                    IpNetwork::V4(subnet) => Some(Ipv4Addr::from_bits(subnet.network().to_bits() | 1)),
+                    IpNetwork::V6(_) => None,
+                });
+                Some(IpAddr::V4(of_pool.unwrap_or(of_its_24)))
+            }
+            IpAddr::V6(_) => Some(IpAddr::V6(LINK_LOCAL)),
+        });
         let known =
             pools().next().map(|pool| pool.subnet.prefix()).or_else(|| cidr.map(|cidr| cidr.prefix()));
         let usual = if address.is_ipv4() { 24 } else { 64 };
@@ -117,14 +120,22 @@ mod tests {
     #[test]
     fn an_address_has_its_length_and_its_gateway() {
         let plan = Plan {
-            pools: vec![pool("10.1.0.0/16", Some("10.1.0.9")), pool("fd00:1::/80", None)],
+            pools: vec![
+                pool("10.1.0.0/16", Some("10.1.0.9")),
+                pool("10.2.0.0/16", None),
+                pool("10.8.16.0/20", None),
+                pool("fd00:1::/80", None),
+            ],
             cidr: "10.2.3.0/25".parse().ok(),
             ..Plan::default()
         };
         for (address, asked, wanted, gateway) in [
             ("10.1.2.3", None, "10.1.2.3/16", Some("10.1.0.9")),
             ("10.1.0.9", None, "10.1.0.9/16", None),
-            ("10.2.3.4", None, "10.2.3.4/25", Some("10.2.3.1")),
+            ("10.2.3.4", None, "10.2.3.4/16", Some("10.2.3.1")),
+            ("10.2.9.4", None, "10.2.9.4/16", Some("10.2.0.1")),
+            ("10.8.17.4", None, "10.8.17.4/20", Some("10.8.16.1")),
+            ("10.8.16.1", None, "10.8.16.1/20", None),
             ("10.2.3.4", Some(32), "10.2.3.4/32", Some("10.2.3.1")),
             ("10.9.9.9", None, "10.9.9.9/24", Some("10.9.9.1")),
             ("fd00:1::5", None, "fd00:1::5/80", Some("fe80::1")),

@@ -550,6 +550,7 @@ pub fn k8s_node(node: u64, pod_cidr: Option<&str>) -> Row {
         internal: Some(IpAddr::V4(host(node))),
         external: None,
         pod_cidr: pod_cidr.map(|cidr| cidr.parse().unwrap()),
+        bad_cidr: None,
     };
     Row::K8sNode(uid, Some(row))
 }

@@ -92,6 +92,12 @@ fn single(pool: &AllocationPool) -> Result<(), String> {
                 "gateway {gateway} is inside the range of addresses for pods; start the range behind it, or choose another gateway"
             ));
         }
+        // The routers' anycast address of IPv6 may stand for one.
+        if pool.subnet.is_ipv4() && pool.is_subnets_own(gateway) {
+            return Err(format!(
+                "gateway {gateway} is the subnet's own address, which no router can have; choose another one"
+            ));
+        }
     }
     for router in &pool.options.routers {
         of_the_subnet("router", *router)?;
@@ -186,6 +192,15 @@ fn overlap(pool: &AllocationPool, other: &AllocationPool) -> Result<(), String> 
             "its range {from} to {to} overlaps with {start} to {end} of pool {}; make the two disjoint",
             other.key
         ));
+    }
+    for (pool, other) in [(pool, other), (other, pool)] {
+        let gives = |gateway: &IpAddr| pool.holds(*gateway) || pool.reserved(*gateway).is_some();
+        if let Some(gateway) = other.gateway.filter(gives) {
+            return Err(format!(
+                "gateway {gateway} of pool {} is among the addresses for pods of pool {}; narrow these, or choose another gateway",
+                other.key, pool.key
+            ));
+        }
     }
     let twice =
         |kept: &&super::Reservation| other.holds(kept.address) || other.reserved(kept.address).is_some();

@@ -26,7 +26,10 @@ fn pools_that_can_be_served_pass() {
         relays: vec!["blue:relay".into()],
         ..good()
     };
-    assert_eq!(checked(vec![none, kept, v6]), Ok(()));
+    // Two addresses and no more: both are hosts' (RFC 3021, RFC 6164).
+    let pair = pool("10.1.0.0/31", "10.1.0.1", "10.1.0.1", "10.1.0.0");
+    let pair_v6 = pool("fd01::/127", "fd01::1", "fd01::1", "fd01::");
+    assert_eq!(checked(vec![none, kept, v6, pair, pair_v6]), Ok(()));
 }
 
 #[test]
@@ -54,6 +57,8 @@ fn each_fault_names_pool_reason_and_next_step() {
         (pool("192.168.10.0/24", "192.168.10.9", "192.168.10.3", ""), "swap"),
         (pool("192.168.10.0/24", "192.168.10.1", "192.168.10.9", "192.168.10.2"), "inside the range"),
         (pool("192.168.10.0/24", "", "", "192.168.11.2"), "gateway 192.168.11.2 is not in the subnet"),
+        (pool("192.168.10.0/24", "", "", "192.168.10.0"), "gateway 192.168.10.0 is the subnet's own"),
+        (pool("192.168.10.0/24", "", "", "192.168.10.255"), "gateway 192.168.10.255 is the subnet's own"),
         (pool("0.0.0.0/0", "", "", ""), "wider than a /8"),
         (pool("::/0", "", "", ""), "wider than a /12"),
         (pool("224.0.0.0/24", "", "", ""), "unicast"),
@@ -84,6 +89,23 @@ fn two_pools_of_a_network_share_no_address() {
         ..pool("192.168.0.0/16", "192.168.20.1", "192.168.20.9", "")
     };
     assert!(checked(vec![good(), wide]).unwrap_err().contains("is also in pool"));
+}
+
+#[test]
+fn a_pool_does_not_give_out_the_gateway_of_another() {
+    let wide = |from, to| pool("192.168.0.0/16", from, to, "");
+    let told =
+        "gateway 192.168.10.2 of pool 192.168.10.0/24 is among the addresses for pods of pool 192.168.0.0/16";
+    let over = wide("192.168.10.1", "192.168.10.2");
+    let keeps = AllocationPool { reservations: vec![kept("192.168.10.2", 9)], ..wide("", "") };
+    for other in [over, keeps] {
+        assert!(checked(vec![good(), other.clone()]).unwrap_err().contains(told));
+        // It is found as well when the other one is what is new.
+        let old = Network { id: "blue".into(), pools: vec![Arc::new(good())] };
+        let new = Network { id: "blue".into(), pools: vec![Arc::new(good()), Arc::new(other)] };
+        assert!(check(Some(&old), &new).unwrap_err().message.contains(told));
+    }
+    assert_eq!(checked(vec![good(), wide("192.168.10.60", "192.168.10.70")]), Ok(()));
 }
 
 #[test]

@@ -1,8 +1,13 @@
 //! What must change when something changes, and no more.
 
 use super::super::testing::*;
-use crate::model::Reason;
+use crate::model::{Interface, InterfaceId, Reason};
 use crate::net::Dpid;
+
+fn first_interface<'a>(world: &'a World, pod: &str) -> &'a Interface {
+    let id = InterfaceId { pod: pod.into(), uid: pod.into() };
+    world.workshop.model.interface(&id).unwrap()
+}
 
 /// The world of so many pods of namespace blue on node 1, and one on node 2.
 fn many(count: u32) -> World {
@@ -153,6 +158,54 @@ fn a_pod_with_the_gateways_address_takes_its_place() {
     assert_eq!(answers(&world), 1);
     world.put([pod("p9", "blue", 1, Some("10.11.1.1")), port(1, "blue:p9", 12)]);
     assert_eq!(answers(&world), 3, "its own, its ELAN's, its VPN's");
+    let told = |world: &World| matches!(first_interface(world, "p9").notes[..], [Reason::IsGateway(_)]);
+    assert!(told(&world));
+    // As long as the gateway is assumed nobody said that it is one.
+    world.put([k8s_node(1, None)]);
+    assert!(!told(&world));
+    world.put([k8s_node(1, Some("10.11.1.0/24"))]);
     world.put([no_pod("p9")]);
     assert_eq!(answers(&world), 1);
+}
+
+/// Who leased an address renews it at the pool's first one, where the pool names no gateway: that one has to answer.
+#[test]
+fn a_pool_without_a_gateway_has_its_first_address() {
+    let mut world = World::default()
+        .with(switch(1))
+        .with([pool("blue", "10.11.16.0/20", None)])
+        .with([pod("p1", "blue", 1, None), port(1, "blue:p1", 10), lease("blue:p1", Some("10.11.17.5"))])
+        .with([pod("p2", "blue", 1, Some("10.11.17.6")), port(1, "blue:p2", 11)]);
+    let gateway = |world: &World, pod| {
+        let interface = first_interface(world, pod);
+        (interface.first_address().unwrap().gateway.unwrap().address.to_string(), interface.notes.len())
+    };
+    let answers = |world: &World, address: &str| {
+        let tables = world.tables(1, "arp");
+        let text = format!("arp_tpa={address},");
+        tables.flows.iter().filter(|flow| flow.to_string().contains(&text)).count()
+    };
+    for pod in ["p1", "p2"] {
+        assert_eq!(gateway(&world, pod), ("10.11.16.1".into(), 0));
+    }
+    assert_eq!((answers(&world, "10.11.16.1"), answers(&world, "10.11.17.1")), (1, 0));
+    // The node's range says where its own pods route; who leased renews as before.
+    world.put([k8s_node(1, Some("10.11.17.0/24"))]);
+    assert_eq!(gateway(&world, "p1").0, "10.11.16.1");
+    assert_eq!(gateway(&world, "p2").0, "10.11.17.1");
+    assert_eq!((answers(&world, "10.11.16.1"), answers(&world, "10.11.17.1")), (1, 1));
+}
+
+/// A range of two addresses has no room for a router: both are pods'.
+#[test]
+fn a_prefix_of_two_addresses_has_no_gateway_of_its_own() {
+    let world = World::default()
+        .with(switch(1))
+        .with([k8s_node(1, Some("fd00:1::/127"))])
+        .with([pod("p1", "blue", 1, Some("fd00:1::")), port(1, "blue:p1", 10)])
+        .with([pod("p2", "blue", 1, Some("fd00:1::1")), port(1, "blue:p2", 11)]);
+    for pod in ["p1", "p2"] {
+        let gateway = first_interface(&world, pod).first_address().unwrap().gateway.unwrap();
+        assert_eq!(gateway.address.to_string(), "fe80::1");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::super::testing::*;
 use crate::datastore::Store::{Config, Operational};
-use crate::model::{InterfaceId, MESH, Reason, Row};
+use crate::model::{InterfaceId, K8sNode, MESH, Reason, Row};
 use crate::net::Dpid;
 
 /// So many switches, each with a node that has a prefix and one pod of blue.
@@ -103,6 +103,20 @@ fn overlapping_prefixes_are_not_used() {
     world.put([Row::K8sNode(uid, Some(row))]);
     assert!(matches!(notes(&world, "p3-2")[..], [Reason::TwoSwitches { .. }]));
     assert!(matches!(notes(&world, "p1-2")[..], [Reason::TwoNodes { .. }]));
+    assert!(notes(&world, "p2-2").is_empty());
+}
+
+/// A `pod-cidr` that cannot be meant is nobody's prefix, and pods there say so.
+#[test]
+fn a_prefix_that_is_none_is_told() {
+    let mut world = many(3);
+    let Row::K8sNode(uid, Some(row)) = k8s_node(2, None) else { unreachable!() };
+    let bad = K8sNode { bad_cidr: Some("10.11.2.0/33".into()), ..row };
+    world.put([Row::K8sNode(uid, Some(bad))]);
+    assert!(matches!(notes(&world, "p2-2")[..], [Reason::BadPodCidr { .. }, Reason::AssumedGateway(_)]));
+    let shown = world.read(Operational, "coeus-status:objects");
+    assert!(shown.contains("10.11.2.0/33") && shown.contains("of node node-2 is no prefix"), "{shown}");
+    world.put([k8s_node(2, Some("10.11.2.0/24"))]);
     assert!(notes(&world, "p2-2").is_empty());
 }
 
