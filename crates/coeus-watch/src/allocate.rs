@@ -15,7 +15,7 @@ pub struct Range {
     pub to: IpAddr,
     /// Length of the subnet's prefix.
     pub length: u8,
-    /// Between the two, and not free: the gateway, reservations.
+    /// Not free: the gateway or the server, the subnet's own addresses, reservations.
     pub kept: Vec<IpAddr>,
 }
 
@@ -70,9 +70,16 @@ fn of_pool(pool: &Value) -> Option<Range> {
         return None;
     }
     let ip = |value: &Value, name: &str| member(value, name)?.as_str()?.parse::<IpAddr>().ok();
-    let (_, _, length) = subnet(member(pool, "subnet")?.as_str()?)?;
+    let (first, last, length) = subnet(member(pool, "subnet")?.as_str()?)?;
     let reserved = items(pool, "reservation").iter().filter_map(|entry| ip(entry, "address"));
-    let kept = reserved.chain(ip(pool, "gateway")).collect();
+    // Without a gateway the DHCP server has the subnet's first address. No pod has the subnet's own ones.
+    let server = ip(pool, "gateway").unwrap_or_else(|| address(number(first) | 1, first));
+    let own = match (first.is_ipv4(), length) {
+        (true, ..31) => vec![first, last],
+        (false, ..127) => vec![first],
+        _ => Vec::new(),
+    };
+    let kept = reserved.chain([server]).chain(own).collect();
     let (from, to) = (ip(pool, "allocate-from")?, ip(pool, "allocate-to")?);
     (from.is_ipv4() == to.is_ipv4()).then_some(Range { from, to, length, kept })
 }
@@ -204,7 +211,17 @@ mod tests {
         type Case<'a> = (&'a str, Vec<Range>, Texts<'a>, Texts<'a>, Result<Texts<'a>, &'a str>);
         let both: &[&str] = &["10.1.0.0/29", "fd00:1::/64"];
         let blue = of_pools(&pools(), "blue");
-        let cases: [Case; 12] = [
+        let whole = json!({"network": [{"network-id": "open", "allocation-pool": [
+            {"subnet": "10.4.0.0/30", "allocate-from": "10.4.0.0", "allocate-to": "10.4.0.3"},
+            {"subnet": "fd04::/64", "allocate-from": "fd04::", "allocate-to": "fd04::9"}]}]});
+        let cases: [Case; 13] = [
+            (
+                "neither the server's nor the subnet's own",
+                of_pools(&whole, "open"),
+                &[],
+                &["10.4.0.0", "10.4.0.1", "10.4.0.3", "fd04::", "fd04::1"],
+                Ok(&["10.4.0.2", "fd04::2"]),
+            ),
             ("the lowest of both", node(both), &[], &[], Ok(&["10.1.0.2", "fd00:1::2"])),
             ("the lowest free", node(both), &["10.1.0.2", "10.1.0.4"], &[], Ok(&["10.1.0.3", "fd00:1::2"])),
             ("what it had", node(both), &[], &["fd00:1::9", "10.1.0.5"], Ok(&["10.1.0.5", "fd00:1::9"])),
