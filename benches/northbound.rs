@@ -295,8 +295,8 @@ fn put(runtime: &Runtime) {
     let mut servers = vec![address, bare, keeper(runtime)];
     servers.extend(etcd.as_ref().map(|etcd| etcd.address));
     let rates = rates(runtime, &servers, |place, round| {
-        let first = 1000 + 6400 * round;
-        (first..first + 6400).map(if place == 3 { put_key } else { put_pod }).collect()
+        let first = 1000 + 3200 * round;
+        (first..first + 3200).map(if place == 3 { put_key } else { put_pod }).collect()
     });
     let what = [
         "bare axum, nothing stored",
