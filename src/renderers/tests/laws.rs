@@ -329,6 +329,8 @@ const SHARED: [(&str, &str); 2] = [("203.0.113.8", "2001:db8:113::8"), ("203.0.1
 
 /// Networks on one wire, one of them tagged.
 const EXTERNAL: [&str; 2] = ["net-1", "net-2"];
+/// One of them has the name of a network.
+const SUBNETS: [&str; 2] = ["sub-1", "net-2"];
 
 /// External networks, who is there, and who has addresses of them: by hand, and as services.
 fn any_external() -> impl Strategy<Value = Row> {
@@ -379,8 +381,7 @@ fn any_external() -> impl Strategy<Value = Row> {
         let written = Some(format!("fa:16:3e:00:00:{last:02x}").into());
         Row::PortMac(called.unwrap_or("f-1").into(), there.then_some(PortMac { written, deleted }))
     });
-    // One of them has the name of a network.
-    let subnet = (prop::sample::select(&["sub-1", "net-2"][..]), prop::option::of(id()), any::<[bool; 3]>());
+    let subnet = (prop::sample::select(&SUBNETS[..]), prop::option::of(id()), any::<[bool; 3]>());
     let subnet = subnet.prop_map(|(called, of, [v6, granted, there])| {
         let Row::ExternalSubnet(called, Some(mut row)) = external_subnet(called, of.unwrap_or(""), v6) else {
             unreachable!()
@@ -521,7 +522,7 @@ fn ids_in_use(model: &Model) -> BTreeMap<(Pool, String), u32> {
         ids.insert((Pool::Vpn, name.to_owned()), vpn.id.unwrap().0);
         ids.insert((Pool::Vni, format!("l3 {name}")), vpn.l3_vni.unwrap().0);
     }
-    for id in EXTERNAL {
+    for id in EXTERNAL.into_iter().chain(SUBNETS) {
         if let Some(vpn) = model.external_vpn(id) {
             ids.insert((Pool::Vpn, external_vpn_key(id).to_string()), vpn.0);
         }
