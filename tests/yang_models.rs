@@ -71,8 +71,8 @@ fn kinds_types_and_keys_come_over() {
         panic!("uid is a string")
     };
     assert_eq!(*kind, StringKind::LowerCase);
-    assert!(patterns[0].regex.is_match("ac092d9b-e9eb-bae2-eed8-74aca2b7fa9c"));
-    assert!(!patterns[0].regex.is_match("ac092d9b"));
+    assert_eq!(patterns[0].expression.is_match("ac092d9b-e9eb-bae2-eed8-74aca2b7fa9c"), Ok(true));
+    assert_eq!(patterns[0].expression.is_match("ac092d9b"), Ok(false));
     let Kind::Leaf { type_: Type::Enumeration(values), .. } =
         &node("/pod:coe/pods/interface/network-type").kind
     else {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 
+use super::expression::Expression;
 use super::rules::Rules;
 
 /// Index into [`Schema::nodes`]. Siblings are numbered in the order of the module.
@@ -233,8 +234,7 @@ pub type Says = Option<Arc<str>>;
 /// A `pattern` statement.
 #[derive(Debug, Clone)]
 pub struct Pattern {
-    /// Anchored.
-    pub regex: regex::Regex,
+    pub expression: Expression,
     /// `modifier invert-match`.
     pub inverted: bool,
     /// The model's own words for a text that does not fit.

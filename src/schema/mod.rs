@@ -29,6 +29,7 @@
 mod body;
 mod data;
 mod diff;
+mod expression;
 mod fields;
 mod ir;
 pub mod json;
@@ -62,6 +63,7 @@ mod xpath;
 pub use body::{BodyError, BodyErrorKind, BodyErrors};
 pub use data::{Entries, Key, List, Node};
 pub use diff::{Difference, diff, diff_entry};
+pub use expression::Expression;
 pub use fields::Fields;
 pub use ir::{
     CaseId, Choice, DefaultDeny, Identity, IdentityId, Kind, Module, ModuleId, Must, Pattern, Says, Schema,

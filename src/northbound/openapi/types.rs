@@ -19,7 +19,7 @@ pub fn of(schema: &Schema, type_: &Type) -> Value {
         Type::String { lengths, patterns, .. } => {
             let mut all: Vec<Value> = Vec::new();
             for pattern in patterns {
-                let told = json!({ "pattern": pattern.regex.as_str() });
+                let told = json!({ "pattern": format!("^(?:{})$", pattern.expression.text()) });
                 all.push(if pattern.inverted { json!({ "not": told }) } else { told });
             }
             let mut json = json!({"type": "string"});

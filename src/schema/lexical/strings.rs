@@ -20,11 +20,14 @@ pub fn string<'a>(
     if !lengths.is_empty() {
         length(lengths, says, text.chars().count() as u64, "characters")?;
     }
-    for Pattern { regex, inverted, says } in patterns {
-        if regex.is_match(text) == *inverted {
+    for Pattern { expression, inverted, says } in patterns {
+        let is_match = expression
+            .is_match(text)
+            .map_err(|error| format!("the model's pattern cannot be used: {error}; report this"))?;
+        if is_match == *inverted {
             let verb = if *inverted { "matches the excluded" } else { "does not match the" };
             let shown: String = text.chars().take(64).collect();
-            return Err(said(says, format!("{shown:?} {verb} pattern {}", unanchored(regex.as_str()))));
+            return Err(said(says, format!("{shown:?} {verb} pattern {}", expression.text())));
         }
     }
     canonical(kind, text).ok_or_else(|| format!("{text:?} is not {}", kind_name(kind)))
@@ -110,9 +113,4 @@ fn kind_name(kind: StringKind) -> &'static str {
         StringKind::Ipv4Prefix => "an IPv4 prefix",
         StringKind::Ipv6Prefix => "an IPv6 prefix",
     }
-}
-
-/// The pattern as the module has it.
-fn unanchored(pattern: &str) -> &str {
-    pattern.strip_prefix("^(?:").and_then(|rest| rest.strip_suffix(")$")).unwrap_or(pattern)
 }

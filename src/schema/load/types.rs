@@ -42,11 +42,9 @@ impl Walk {
                 let mut patterns = Vec::new();
                 for pattern in string.map(|string| sized(string.patterns)).unwrap_or_default() {
                     let Some(pattern) = read(*pattern) else { continue };
-                    let expression = format!("^(?:{})$", text(pattern.expr));
-                    let regex =
-                        regex::Regex::new(&expression).map_err(|error| unserved(error.to_string()))?;
+                    let expression = self.expression(text(pattern.expr));
                     let (inverted, says) = (pattern.inverted() != 0, some_text(pattern.emsg));
-                    patterns.push(Pattern { regex, inverted, says });
+                    patterns.push(Pattern { expression, inverted, says });
                 }
                 let length = string.map_or(std::ptr::null_mut(), |string| string.length);
                 Type::String {

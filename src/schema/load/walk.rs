@@ -1,5 +1,6 @@
 //! The walk over the compiled tree, node by node.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use yang5::schema::{SchemaNode as LyNode, SchemaNodeKind, SchemaPathFormat};
 use super::LoadError;
 use super::conditions::{musts, whens};
 use super::raw::{self, sized, special};
+use crate::schema::Expression;
 use crate::schema::ir::{
     CaseId, Choice, DefaultDeny, IdentityId, Kind, ModuleId, Schema, SchemaId, SchemaNode, Type,
 };
@@ -24,9 +26,17 @@ pub struct Walk {
     /// Leafref targets and uniques, as libyang's nodes, until all nodes are known.
     pub references: Vec<(SchemaId, usize)>,
     pub uniques: Vec<(SchemaId, Vec<usize>)>,
+    /// By what stands in the module: many leafs are of one typedef.
+    pub expressions: RefCell<HashMap<Arc<str>, Expression>>,
 }
 
 impl Walk {
+    /// The regular expression of a pattern.
+    pub fn expression(&self, text: Arc<str>) -> Expression {
+        let mut all = self.expressions.borrow_mut();
+        all.entry(text.clone()).or_insert_with(|| Expression::new(text)).clone()
+    }
+
     /// Takes a node and what is below it. Choices and cases vanish; their nodes remember them.
     pub fn take(
         &mut self,

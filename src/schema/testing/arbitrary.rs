@@ -161,11 +161,10 @@ fn strings(
         StringKind::Plain | StringKind::LowerCase => {}
     }
     let positive = patterns.iter().find(|pattern| !pattern.inverted);
-    if let Some(pattern) = positive {
-        let bare = pattern.regex.as_str().trim_start_matches("^(?:").trim_end_matches(")$").to_owned();
-        if let Ok(strategy) = string_regex(&bare) {
-            return strategy.prop_map(|text| text.chars().take(200).collect()).boxed();
-        }
+    if let Some(pattern) = positive
+        && let Ok(strategy) = string_regex(pattern.expression.text())
+    {
+        return strategy.prop_map(|text| text.chars().take(200).collect()).boxed();
     }
     match lengths.first() {
         Some(range) => {

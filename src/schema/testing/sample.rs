@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::super::Expression;
 use super::super::ir::*;
 use super::Builder;
 
@@ -12,12 +13,8 @@ pub fn sample() -> &'static Schema {
 }
 
 fn text(kind: StringKind, patterns: &[&str]) -> Type {
-    let regex = |pattern: &&str| Pattern {
-        regex: regex::Regex::new(&format!("^(?:{pattern})$")).expect("a pattern"),
-        inverted: false,
-        says: None,
-    };
-    Type::String { lengths: vec![], patterns: patterns.iter().map(regex).collect(), says: None, kind }
+    let pattern = |text: &&str| Pattern { expression: Expression::new(*text), inverted: false, says: None };
+    Type::String { lengths: vec![], patterns: patterns.iter().map(pattern).collect(), says: None, kind }
 }
 
 fn plain() -> Type {

@@ -1,13 +1,18 @@
 //! The models of `yang/`: the specification's own bodies, what the watcher sends, and random data of every model.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value as Json;
 
 use super::super::json::{self, Mode};
+use super::super::lexical::type_of;
 use super::super::testing::{arbitrary_config_node, arbitrary_node};
-use super::super::{DataPath, Fields, Kind, Node, Parents, SchemaId, builtin, diff, tree, validate};
+use super::super::{
+    DataPath, Fields, Kind, Node, Parents, Pattern, SchemaId, Type, builtin, diff, tree, validate,
+};
 use super::super::{load, xml};
 use super::oracle::{agree, mutate, odd_values};
 
@@ -40,6 +45,27 @@ fn the_three_bodies_of_the_specification_are_taken_as_they_stand() {
     let service = r#"{"service:service-information":{"service:services":[{"service:uid":"EeafFFB7-D9Fc-aAeD-FBc9-8Af8BFaacDD9","service:cluster-ip-address":"5.21.5.0","service:endpoints":["AFbcF0EB-Fc3f-acea-A438-5CFDfCEfbcb0"]}]}}"#;
     let stored = put_legacy("service:service-information", service);
     assert!(stored.contains(r#""endpoints":["afbcf0eb-fc3f-acea-a438-5cfdfcefbcb0"]"#), "{stored}");
+}
+
+/// They are compiled when a value is first held against them, which is too late to learn that one cannot be.
+#[test]
+fn every_pattern_of_the_models_can_be_compiled() {
+    fn patterns(type_: &Type) -> Vec<&Pattern> {
+        match type_ {
+            Type::String { patterns, .. } => patterns.iter().collect(),
+            Type::Union(members) => members.iter().flat_map(patterns).collect(),
+            Type::LeafRef { real, .. } => patterns(real),
+            _ => Vec::new(),
+        }
+    }
+    let schema = builtin();
+    let mut found = BTreeMap::new();
+    for pattern in schema.nodes.iter().filter_map(|node| type_of(schema, node.id)).flat_map(patterns) {
+        let held = pattern.expression.is_match("x");
+        assert!(held.is_ok(), "{}: {held:?}", pattern.expression.text());
+        found.insert(pattern.expression.text(), held.ok());
+    }
+    assert!(found.len() > 50, "{}", found.len());
 }
 
 #[test]
