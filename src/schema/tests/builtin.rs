@@ -65,7 +65,7 @@ fn every_pattern_of_the_models_can_be_compiled() {
         assert!(held.is_ok(), "{}: {held:?}", pattern.expression.text());
         found.insert(pattern.expression.text(), held.ok());
     }
-    assert!(found.len() > 50, "{}", found.len());
+    assert!(found.len() > 15, "{found:?}");
 }
 
 #[test]
