@@ -187,6 +187,8 @@ Pools That Cannot Be Served Are Refused
 
 A Pool Without A Gateway Answers At Its First Address
     [Documentation]    No router is told. Clients renew at the server's address, which has to answer, here of another /24 than theirs.
+    ${network}=    Evaluate    {"dhcp_allocation_pool:network": [{"network-id": "open"}]}
+    PUT On Session    coeus    ${POOLS}network/open    json=${network}    expected_status=201
     Put Pool    open    subnet=10.77.16.0/20    gateway=${EMPTY}    allocate-from=10.77.17.5    allocate-to=10.77.17.9
     Create Pod    q1    open    1
     Plug Pod    q1    open    1
