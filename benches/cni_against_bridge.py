@@ -95,6 +95,7 @@ def main():
     arguments.add_argument("coeus", help="the program, a release build; coeus-cni is beside it")
     arguments.add_argument("--pods", type=int, nargs="+", default=[10, 200], help="pods that are there already")
     arguments.add_argument("--more", type=int, default=40)
+    arguments.add_argument("--rest", type=float, default=0, help="seconds before each of those; without, what vswitchd and the kernel still have to do for the one before counts")
     chosen = arguments.parse_args()
     binary = pathlib.Path(chosen.coeus).resolve()
     os.environ["COEUS_BINARY"] = str(binary)
@@ -127,6 +128,7 @@ def main():
             times = {contender.name: [] for contender in contenders}
             for _ in range(chosen.more):
                 for contender in contenders:
+                    time.sleep(chosen.rest)
                     times[contender.name].append(contender.add())
             base = statistics.median(times["bridge"])
             for name, spent in times.items():

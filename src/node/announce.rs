@@ -14,8 +14,8 @@ use rustix::net::{AddressFamily, SendFlags, SocketAddrAny, SocketFlags, SocketTy
 use super::link;
 use super::netlink::Netlink;
 
-/// RFC 4861 section 10: MAX_NEIGHBOR_ADVERTISEMENT is 3, RETRANS_TIMER 1 s; RFC 5227 section 1.1 asks for two at least.
-const AGAIN: u32 = 2;
+/// RFC 5227 section 1.1: ANNOUNCE_NUM is 2. RFC 4861 section 10: RETRANS_TIMER is 1 s, MAX_NEIGHBOR_ADVERTISEMENT 3. Each goes to every pod
+/// of the network.
 const PAUSE: Duration = Duration::from_secs(1);
 
 const EVERYBODY: [u8; 6] = [0xff; 6];
@@ -45,7 +45,7 @@ struct Announcement {
     frames: Vec<Vec<u8>>,
 }
 
-/// Sends an ARP announcement or an unsolicited neighbour advertisement for each address, now and twice more; to be run in the container's
+/// Sends an ARP announcement or an unsolicited neighbour advertisement for each address, now and once more; to be run in the container's
 /// namespace. Nobody acknowledges it, and one may be lost.
 ///
 /// # Errors
@@ -54,13 +54,9 @@ pub fn announce(interface: &str, addresses: &[Prefix]) -> io::Result<()> {
     let said = Announcement::new(interface, addresses)?;
     said.send()?;
     let again = move || {
-        for _ in 0..AGAIN {
-            std::thread::sleep(PAUSE);
-            // Who is gone meanwhile has no neighbours.
-            if said.send().is_err() {
-                return;
-            }
-        }
+        std::thread::sleep(PAUSE);
+        // Who is gone meanwhile has no neighbours.
+        let _ = said.send();
     };
     std::thread::Builder::new().name("announcement".into()).spawn(again).map(drop)
 }

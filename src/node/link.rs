@@ -24,6 +24,9 @@ const NO_DEVICE: i32 = 19;
 const NO_SUCH: i32 = 3;
 const EXISTS: i32 = 17;
 
+/// IN6_ADDR_GEN_MODE_NONE (linux/if_link.h).
+const NO_ADDRESS: &str = "1";
+
 /// A device as the kernel has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
@@ -246,15 +249,21 @@ pub fn configure(inside: &Inside) -> io::Result<()> {
     Ok(())
 }
 
-/// Addresses are the datastore's, so nobody has to be asked whether they are free; an interface without IPv6 addresses keeps the
-/// container's setting.
+/// Addresses are the datastore's, so nobody has to be asked whether they are free. An interface without IPv6 addresses gets no link-local
+/// one either: the kernel would tell all of the network about it, which nobody there has a use for.
 fn has_ipv6(inside: &Inside) -> io::Result<()> {
-    let setting = |name: &str| format!("/proc/sys/net/ipv6/conf/{}/{name}", inside.name);
+    let set = |name: &str, value: &str| {
+        std::fs::write(format!("/proc/sys/net/ipv6/conf/{}/{name}", inside.name), value)
+    };
     if inside.addresses.iter().any(|address| address.address.is_ipv6()) {
-        std::fs::write(setting("disable_ipv6"), "0")?;
-        std::fs::write(setting("accept_dad"), "0")?;
+        set("disable_ipv6", "0")?;
+        return set("accept_dad", "0");
     }
-    Ok(())
+    match set("addr_gen_mode", NO_ADDRESS) {
+        // The kernel has no IPv6 at all.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
 }
 
 fn family(address: IpAddr) -> AddressFamily {
