@@ -313,11 +313,16 @@ RFC 8040 3.6 The Input Of An Operation Is Checked
 
 RFC 8040 3.7 The Text Of Each Module Of The Library Is There
     ${answer}=    Exchange    GET    ${DATA}/ietf-yang-library:yang-library    200
-    ${names}=    Evaluate    [m["name"] + "@" + m["revision"] for s in $answer.json()["ietf-yang-library:yang-library"]["module-set"] for m in s["module"]]
-    Should Not Be Empty    ${names}
-    FOR    ${name}    IN    @{names}
-        ${answer}=    Exchange    GET    /rests/modules/${name}    200
-        Should Contain    ${answer.text}    module ${{$name.split("@")[0]}}
+    ${new}=    Evaluate    {m["name"]: m["location"][0] for s in $answer.json()["ietf-yang-library:yang-library"]["module-set"] for m in s["module"] + s.get("import-only-module", [])}
+    ${answer}=    Exchange    GET    ${DATA}/ietf-yang-library:modules-state    200
+    ${old}=    Evaluate    {m["name"]: m["schema"] for m in $answer.json()["ietf-yang-library:modules-state"]["module"]}
+    Should Not Be Empty    ${new}
+    Should Be Equal    ${new}    ${old}
+    FOR    ${name}    ${location}    IN    &{new}
+        ${url}=    Evaluate    urllib.parse.urlsplit($location)    modules=urllib.parse
+        Should Be Equal    ${url.scheme}://${url.netloc}    ${{urllib.parse.urljoin($answer.url, "/").rstrip("/")}}
+        ${answer}=    Exchange    GET    ${url.path}    200
+        Should Contain    ${answer.text}    module ${name}
         Should Be Equal    ${answer.headers}[Content-Type]    application/yang
     END
 

@@ -1,5 +1,6 @@
 //! Requests on data resources: from HTTP to `read` and `write`, and back.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use axum::body::{Body, Bytes};
@@ -11,7 +12,9 @@ use super::face::Face;
 use super::media::{self, BodyKind, Encoding};
 use super::read::{self, Found};
 use super::way::{self, Fate};
-use super::{App, Problem, Problems, answer, gzip, operations, paging, patch, query, stream, write};
+use super::{
+    App, Problem, Problems, answer, gzip, monitoring, operations, paging, patch, query, relay, stream, write,
+};
 use crate::access::Operation;
 use crate::datastore::{Stamp, Store};
 use crate::schema::{DataPath, Kind};
@@ -242,12 +245,16 @@ async fn get(app: &App, face: Face, raw: &str, parts: &Parts) -> Result<Response
     let path = face.path(snapshot.schema, raw)?;
     let media = media::of_read(&parts.headers, face, paging::is_list(snapshot.schema, &path).is_some())?;
     let query = query::read(snapshot.schema, face, &path, parts.uri.query())?;
+    let shows_state = read::shows_state(face, &query);
     let live = match &app.live {
-        Some(live) if read::shows_state(face, &query) => live(snapshot.clone(), path.clone()).await,
+        Some(live) if shows_state => live(snapshot.clone(), path.clone()).await,
         _ => None,
     };
     let is_live = live.is_some();
     let snapshot = live.map_or(snapshot, |live| app.datastore.readable(live));
+    let located =
+        shows_state.then(|| monitoring::located(&snapshot, &path, || relay::origin(parts))).flatten();
+    let snapshot = located.map_or(snapshot, |located| app.datastore.readable(Arc::new(located)));
     let mut found = if query.page.looks_at_all() {
         stream::aside(move || read::read(snapshot, face, path, query)).await?
     } else {

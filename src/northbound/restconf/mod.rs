@@ -35,8 +35,8 @@ pub use media::Encoding;
 pub use monitoring::announce;
 pub use operations::{Call, Operations, Outcome};
 pub(in crate::northbound) use query::pairs;
-pub(in crate::northbound) use relay::is_tls;
 pub use relay::{Active, Relay};
+pub(in crate::northbound) use relay::{host, is_tls};
 pub use server::{Inside, serve};
 pub use wait::Switches;
 

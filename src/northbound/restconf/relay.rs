@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::request::Parts;
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use futures_util::StreamExt as _;
 use hyper::body::Incoming;
@@ -284,6 +285,18 @@ pub(in crate::northbound) fn is_tls(parts: &Parts) -> bool {
         Some(b"http") => false,
         _ => is_encrypted(parts),
     }
+}
+
+/// How the client names this server, with the port; `scheme` and `://` go before it.
+pub(in crate::northbound) fn host(parts: &Parts) -> &str {
+    // HTTP/2 says it in the target (RFC 9113 section 8.3.1).
+    let named = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    named.or(parts.uri.authority().map(Authority::as_str)).unwrap_or("127.0.0.1")
+}
+
+/// The same as the beginning of a URL.
+pub(in crate::northbound) fn origin(parts: &Parts) -> String {
+    format!("{}://{}", if is_tls(parts) { "https" } else { "http" }, host(parts))
 }
 
 /// Whether the request has come here by TLS.

@@ -2,7 +2,6 @@
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::uri::Authority;
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
@@ -16,7 +15,7 @@ use super::{Scope, Watched};
 use crate::datastore::Revision;
 use crate::northbound::http::Takeover;
 use crate::northbound::restconf::{
-    App, Call, Encoding, Operations, Outcome, Problem, Problems, is_tls, pairs,
+    App, Call, Encoding, Operations, Outcome, Problem, Problems, host, is_tls, pairs,
 };
 use crate::schema::{Fields, Schema};
 
@@ -82,13 +81,10 @@ pub fn answer(
     if is_socket {
         return Some(socket(registry, app, user, parts, watched));
     }
-    // HTTP/2 says it in the target (RFC 9113 section 8.3.1).
-    let named = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let host = named.or(parts.uri.authority().map(Authority::as_str)).unwrap_or("127.0.0.1");
     let scheme = if is_tls(parts) { "wss" } else { "ws" };
     // What happens until the websocket is there is told through it.
     let revision = registry.datastore.snapshot().revision.0;
-    let location = format!("{scheme}://{host}{SOCKET}{name}?start-revision={revision}");
+    let location = format!("{scheme}://{}{SOCKET}{name}?start-revision={revision}", host(parts));
     let mut response = Response::new(Body::from(serde_json::json!({ "location": location }).to_string()));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
