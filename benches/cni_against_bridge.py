@@ -67,11 +67,11 @@ class Contender:
             raise SystemExit(f"{self.name}: {answer}")
         return spent
 
-    def delete(self):
-        for container, netns in self.containers:
+    def delete(self, number):
+        for container, netns in self.containers[-number:]:
             self.runtime.call("DEL", container, f"/run/netns/{netns}")
             self.lab.remove_namespace(netns)
-        self.containers = []
+        del self.containers[-number:]
 
 
 def bare_port(lab, node, name):
@@ -95,7 +95,7 @@ def main():
     arguments.add_argument("coeus", help="the program, a release build; coeus-cni is beside it")
     arguments.add_argument("--pods", type=int, nargs="+", default=[10, 200], help="pods that are there already")
     arguments.add_argument("--more", type=int, default=40)
-    arguments.add_argument("--rest", type=float, default=0, help="seconds before each of those; without, what vswitchd and the kernel still have to do for the one before counts")
+    arguments.add_argument("--rest", type=float, nargs="+", default=[0.1, 0.0], help="seconds before each of those; at 0 an ADD also waits for what vswitchd and the kernel still have to do for those before")
     chosen = arguments.parse_args()
     binary = pathlib.Path(chosen.coeus).resolve()
     os.environ["COEUS_BINARY"] = str(binary)
@@ -118,30 +118,34 @@ def main():
             Contender(lab, node.namespace, "coeus", binary.parent / "coeus-cni", {"type": "coeus-cni", "socket": str(node.dir / "cni/node.sock")}),
             Contender(lab, apart, "bridge", pathlib.Path(Cni.PLUGINS) / "bridge", {"type": "bridge", "bridge": "cni0", "ipam": leases}),
         ]
-        print("| pods there | ADD | p50, ms | p99, ms | times bridge, p50 |")
-        print("|---|---|---|---|---|")
+        print("| pods there | rest, s | ADD | p50, ms | p99, ms | times bridge, p50 |")
+        print("|---|---|---|---|---|---|")
         for present in chosen.pods:
             while len(contenders[0].containers) < present:
                 for contender in contenders:
                     contender.add()
-            told = (node.dir / "agent.log").stat().st_size
-            times = {contender.name: [] for contender in contenders}
-            for _ in range(chosen.more):
+            for rest in chosen.rest:
+                told = (node.dir / "agent.log").stat().st_size
+                times = {contender.name: [] for contender in contenders}
+                for _ in range(chosen.more):
+                    for contender in contenders:
+                        time.sleep(rest)
+                        times[contender.name].append(contender.add())
+                base = statistics.median(times["bridge"])
+                shown = f"{present} | {rest:g}"
+                for name, spent in times.items():
+                    middle = statistics.median(spent)
+                    print(f"| {shown} | {name} | {middle * 1e3:.1f} | {percentile(spent, 0.99) * 1e3:.1f} | {middle / base:.2f} |", flush=True)
+                log = (node.dir / "agent.log").read_bytes()[told:].decode()
+                split = [re.findall(rf'{part}="?([0-9.]+)', log) for part in PARTS]
+                if all(split):
+                    parts = ", ".join(f"{part} {statistics.median(map(float, found)):.1f}" for part, found in zip(PARTS, split))
+                    print(f"| | | of it, ms p50 | {parts} | | |")
                 for contender in contenders:
-                    time.sleep(chosen.rest)
-                    times[contender.name].append(contender.add())
-            base = statistics.median(times["bridge"])
-            for name, spent in times.items():
-                middle = statistics.median(spent)
-                print(f"| {present} | {name} | {middle * 1e3:.1f} | {percentile(spent, 0.99) * 1e3:.1f} | {middle / base:.2f} |")
+                    contender.delete(chosen.more)
             alone = [bare_port(lab, node, f"{present}x{number}") for number in range(chosen.more)]
             middle = statistics.median(alone)
-            print(f"| {present} | ovs-vsctl add-port alone | {middle * 1e3:.1f} | {percentile(alone, 0.99) * 1e3:.1f} | {middle / base:.2f} |")
-            log = (node.dir / "agent.log").read_bytes()[told:].decode()
-            split = [re.findall(rf'{part}="?([0-9.]+)', log) for part in PARTS]
-            if all(split):
-                parts = ", ".join(f"{part} {statistics.median(map(float, found)):.1f}" for part, found in zip(PARTS, split))
-                print(f"| | of it, ms p50 | {parts} | | |")
+            print(f"| {present} | | ovs-vsctl add-port alone | {middle * 1e3:.1f} | {percentile(alone, 0.99) * 1e3:.1f} | {middle / base:.2f} |", flush=True)
     finally:
         for index in list(agents.agents):
             agents.kill_agent(index)

@@ -99,12 +99,13 @@ impl Agent {
             .map_err(|error| Error::new(Code::Environment, format!("CNI_NETNS={netns}: {error}")))?;
         self.is_vacant(request, &namespace)?;
         plugs_by(request)?;
+        let mut undo = self.begin(request, &namespace)?;
         let way = self.way(request)?;
         let node = self.settings.address.or(way.local_ip()).ok_or_else(|| {
             Error::new(Code::Again, "the node's address is not known")
                 .with("give coeus node --address, or set other_config:local_ip of Open vSwitch")
         })?;
-        let mut undo = self.begin(request, &way, &namespace)?;
+        self.start(request, &way, &namespace, &mut undo)?;
         let target = match self.target(request)? {
             // What it wrote goes with it, so the entry is looked for again.
             target if self.takes_over(request, &target)? => self.target(request)?,
@@ -167,29 +168,46 @@ impl Agent {
         })
     }
 
-    /// Writes down what is about to be made, and begins with what takes longest: the inner end of a port that is ready is sent, or a port
-    /// is made. In a machine the port's tag has to be known before.
-    fn begin(&self, request: &Request, way: &Way, namespace: &Namespace) -> Result<Undo<'_>, Error> {
-        let record = record(request, way);
-        let mut undo = Undo { agent: self, record, ready: None, sent: None, is_done: false };
-        let Way::Pair(bridge) = way else { return undo.save().map(|()| undo) };
+    /// Writes down what is about to be made, and begins with what takes longest: the inner end of a port that is ready is sent.
+    fn begin(&self, request: &Request, namespace: &Namespace) -> Result<Undo<'_>, Error> {
         let is_usual = self.bridge(request) == self.settings.bridge;
         let ready = if is_usual { self.take_ready() } else { None };
-        if let Some(ready) = &ready {
-            undo.record.host = ready.name.clone();
-        }
+        let is_device = self.settings.trunk.as_ref().is_some_and(|trunk| trunk.link.is_some());
+        let host = match &ready {
+            Some(ready) => ready.name.clone(),
+            None if is_device => String::new(),
+            None => host_name(&request.container, &request.ifname),
+        };
+        let mut undo =
+            Undo { agent: self, record: record(request, host), ready: None, sent: None, is_done: false };
         undo.save()?;
-        let failed = |error| Error::new(Code::Again, format!("{}: {error}", undo.record.host));
         if let Some(ready) = ready {
-            undo.sent = self.send(&ready, namespace, &request.ifname).map_err(failed)?;
+            // That of the entry may be another one.
+            let mac = request.mac.clone().unwrap_or_else(|| own_mac(&request.container, &request.ifname));
+            let sent = self.send(&ready, namespace, &request.ifname, &mac);
+            undo.sent = sent.map_err(|error| not_begun(&ready.name, &error))?;
             undo.ready = Some(ready);
-        } else if self.settings.trunk.is_none() {
-            let port = Ready::to_come(&undo.record.host, self.usual_mtu.load(Ordering::Relaxed));
-            let started = self.start_port(bridge, &port, namespace, &request.ifname);
-            undo.sent = started.map(Some).map_err(failed)?;
-            undo.ready = Some(port);
         }
         Ok(undo)
+    }
+
+    /// Where no port was ready, one is made meanwhile. In a machine its tag has to be known before.
+    fn start(
+        &self,
+        request: &Request,
+        way: &Way,
+        namespace: &Namespace,
+        undo: &mut Undo<'_>,
+    ) -> Result<(), Error> {
+        let Way::Pair(bridge) = way else { return Ok(()) };
+        if undo.ready.is_some() || self.settings.trunk.is_some() {
+            return Ok(());
+        }
+        let port = Ready::to_come(&undo.record.host, self.usual_mtu.load(Ordering::Relaxed));
+        let started = self.start_port(bridge, &port, namespace, &request.ifname);
+        undo.sent = Some(started.map_err(|error| not_begun(&port.name, &error))?);
+        undo.ready = Some(port);
+        Ok(())
     }
 
     /// An interface of the name must not be there (CNI specification, ADD); what an ADD that was cut short has left is taken away.
@@ -300,11 +318,11 @@ pub(super) fn away(error: &SwitchError) -> Error {
         .with("are ovsdb-server and ovs-vswitchd running, and is --ovsdb right?")
 }
 
-fn record(request: &Request, way: &Way) -> Record {
-    let host = match way {
-        Way::Pair(_) => host_name(&request.container, &request.ifname),
-        Way::Vlan(_) => String::new(),
-    };
+fn not_begun(port: &str, error: &std::io::Error) -> Error {
+    Error::new(Code::Again, format!("{port}: {error}"))
+}
+
+fn record(request: &Request, host: String) -> Record {
     Record {
         network: request.config.network.clone(),
         container: request.container.clone(),

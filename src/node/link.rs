@@ -138,12 +138,17 @@ fn bring_up(kernel: &mut Netlink, index: u32) -> io::Result<()> {
     kernel.ask(RouteNetlinkMessage::SetLink(up), 0).map(drop)
 }
 
-/// Sends a device to another namespace, where it has another name.
+/// Sends a device to another namespace, where it has another name and MAC address.
 ///
 /// # Errors
 /// What the kernel says.
-pub fn send(kernel: &mut Netlink, device: &str, namespace: RawFd, name: &str) -> io::Result<()> {
-    change(kernel, device, [LinkAttribute::NetNsFd(namespace), LinkAttribute::IfName(name.into())])
+pub fn send(kernel: &mut Netlink, index: u32, namespace: RawFd, name: &str, mac: &str) -> io::Result<()> {
+    let there = [
+        LinkAttribute::NetNsFd(namespace),
+        LinkAttribute::IfName(name.into()),
+        LinkAttribute::Address(octets(mac)?),
+    ];
+    set(kernel, index, there)
 }
 
 /// # Errors
@@ -158,8 +163,16 @@ fn change(
     attributes: impl IntoIterator<Item = LinkAttribute>,
 ) -> io::Result<()> {
     let device = device(kernel, name)?.ok_or_else(|| io::Error::from_raw_os_error(NO_DEVICE))?;
+    set(kernel, device.index, attributes)
+}
+
+fn set(
+    kernel: &mut Netlink,
+    index: u32,
+    attributes: impl IntoIterator<Item = LinkAttribute>,
+) -> io::Result<()> {
     let mut message = LinkMessage::default();
-    message.header.index = device.index;
+    message.header.index = index;
     message.attributes.extend(attributes);
     kernel.ask(RouteNetlinkMessage::SetLink(message), 0).map(drop)
 }
@@ -445,7 +458,8 @@ mod tests {
         let send = || -> io::Result<()> {
             let mut kernel = Netlink::open()?;
             make_pair(&mut kernel, "outer", here.raw(), &waiting)?;
-            super::send(&mut kernel, "waits", there.raw(), "eth0")
+            let index = device(&mut kernel, "waits")?.unwrap().index;
+            super::send(&mut kernel, index, there.raw(), "eth0", "0a:00:00:00:00:03")
         };
         here.run(send).unwrap().unwrap();
         let found = there.run(|| {

@@ -46,6 +46,8 @@ pub struct Ready {
     pub mtu: u32,
     /// The end that waits.
     inner: String,
+    /// Its index where it waits, once that was looked up.
+    index: u32,
 }
 
 /// What is under way for a container: an inner end that is sent to it, or the whole port.
@@ -53,9 +55,10 @@ pub type Sent = JoinHandle<Result<(), Error>>;
 
 /// Where inner ends wait.
 struct Berth {
-    namespace: Arc<Namespace>,
-    /// Of that namespace.
+    namespace: Namespace,
+    /// Of that namespace: for looking, and for sending. The kernel takes its time for that, one device after the other.
     kernel: Mutex<Netlink>,
+    sender: Arc<Mutex<Netlink>>,
 }
 
 /// The ports that nobody has yet.
@@ -105,7 +108,7 @@ impl Drop for Working<'_> {
 impl Ready {
     /// One that is only to be made.
     pub fn to_come(name: &str, mtu: u32) -> Ready {
-        Ready { name: name.into(), mac: None, mtu, inner: String::new() }
+        Ready { name: name.into(), mac: None, mtu, inner: String::new(), index: 0 }
     }
 }
 
@@ -158,8 +161,9 @@ fn due(size: usize, there: usize, calls: usize, quiet: Duration) -> Option<Durat
 impl Berth {
     fn new() -> io::Result<Berth> {
         let namespace = Namespace::fresh()?;
-        let kernel = namespace.run(Netlink::open).and_then(|opened| opened)?;
-        Ok(Berth { namespace: Arc::new(namespace), kernel: Mutex::new(kernel) })
+        let open = || namespace.run(Netlink::open).and_then(|opened| opened).map(Mutex::new);
+        let (kernel, sender) = (open()?, Arc::new(open()?));
+        Ok(Berth { namespace, kernel, sender })
     }
 
     /// Makes a pair of which one end waits.
@@ -172,24 +176,31 @@ impl Berth {
         link::make_pair(&mut kernel, &name, self.namespace.raw(), &inside).map_err(failed)?;
         let made = link::device(&mut kernel, &name).map_err(failed)?;
         let made = made.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
-        Ok(Ready { name, mac: Some(made.mac), mtu, inner })
+        Ok(Ready { name, mac: Some(made.mac), mtu, inner, index: 0 })
     }
 
-    fn has(&self, inner: &str) -> bool {
-        let mut kernel = self.kernel.lock().unwrap_or_else(PoisonError::into_inner);
-        link::device(&mut kernel, inner).is_ok_and(|device| device.is_some())
+    /// The index of a device that waits.
+    fn find(&self, inner: &str) -> Option<u32> {
+        let mut kernel = locked(&self.kernel);
+        link::device(&mut kernel, inner).ok().flatten().map(|device| device.index)
     }
 
-    /// Sends an inner end to a container, where it gets a name.
-    fn send(&self, ready: &Ready, to: OwnedFd, name: &str) -> io::Result<Sent> {
-        let (from, inner, name) = (Arc::clone(&self.namespace), ready.inner.clone(), name.to_owned());
-        let outer = ready.name.clone();
-        let send = move || link::send(&mut Netlink::open()?, &inner, to.as_raw_fd(), &name);
-        let failed =
-            move |error| Error::new(Code::Plug, format!("the inner end of {outer}, on its way: {error}"));
-        let thread = std::thread::Builder::new().name("to a pod".into());
-        thread.spawn(move || from.run(send).and_then(|sent| sent).map_err(failed))
+    /// Sends an inner end to a container, where it gets a name and a MAC address.
+    fn send(&self, ready: &Ready, to: OwnedFd, name: &str, mac: &str) -> io::Result<Sent> {
+        let (kernel, index) = (Arc::clone(&self.sender), ready.index);
+        let (outer, name, mac) = (ready.name.clone(), name.to_owned(), mac.to_owned());
+        let send = move || {
+            let sent = link::send(&mut locked(&kernel), index, to.as_raw_fd(), &name, &mac);
+            sent.map_err(|error| {
+                Error::new(Code::Plug, format!("the inner end of {outer}, on its way: {error}"))
+            })
+        };
+        std::thread::Builder::new().name("to a pod".into()).spawn(send)
     }
+}
+
+fn locked(kernel: &Mutex<Netlink>) -> MutexGuard<'_, Netlink> {
+    kernel.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn nobody(name: &str, mtu: u32) -> Inside {
@@ -230,8 +241,8 @@ impl Agent {
     pub(super) fn take_ready(&self) -> Option<Ready> {
         let berth = self.ready.berth.as_ref()?;
         while let Some(ready) = self.ready.take() {
-            if berth.has(&ready.inner) {
-                return Some(ready);
+            if let Some(index) = berth.find(&ready.inner) {
+                return Some(Ready { index, ..ready });
             }
             let left = self.unplug(&ready.name).join("; ");
             tracing::warn!("port {} was ready, and its devices have gone {left}", ready.name);
@@ -243,9 +254,15 @@ impl Agent {
     ///
     /// # Errors
     /// When there is no thread or file for it.
-    pub(super) fn send(&self, ready: &Ready, namespace: &Namespace, name: &str) -> io::Result<Option<Sent>> {
+    pub(super) fn send(
+        &self,
+        ready: &Ready,
+        namespace: &Namespace,
+        name: &str,
+        mac: &str,
+    ) -> io::Result<Option<Sent>> {
         let Some(berth) = &self.ready.berth else { return Ok(None) };
-        berth.send(ready, namespace.file()?, name).map(Some)
+        berth.send(ready, namespace.file()?, name, mac).map(Some)
     }
 
     /// Starts making a port for a container, whose it is not yet.
@@ -369,10 +386,13 @@ mod tests {
         let is_in = |namespace: &Namespace, name: &str| {
             namespace.run(|| link::device(&mut Netlink::open().unwrap(), name).unwrap().is_some()).unwrap()
         };
-        assert!(is_in(&here, &ready.name) && berth.has(&ready.inner));
-        assert!(!is_in(&here, &ready.inner));
-        berth.send(&ready, there.file().unwrap(), "eth0").unwrap().join().unwrap().unwrap();
-        assert!(is_in(&there, "eth0") && !berth.has(&ready.inner));
+        assert!(is_in(&here, &ready.name) && !is_in(&here, &ready.inner));
+        let ready = Ready { index: berth.find(&ready.inner).unwrap(), ..ready };
+        let mac = "0a:00:00:00:00:2a";
+        berth.send(&ready, there.file().unwrap(), "eth0", mac).unwrap().join().unwrap().unwrap();
+        assert_eq!(berth.find(&ready.inner), None);
+        let arrived = there.run(|| link::device(&mut Netlink::open().unwrap(), "eth0").unwrap()).unwrap();
+        assert_eq!(arrived.map(|device| device.mac).as_deref(), Some(mac));
         drop(there);
         let other = here.run(|| berth.moor(1400)).unwrap().unwrap();
         drop(berth);
