@@ -91,17 +91,25 @@ impl Task {
             return Ok(wait.max(SOON));
         }
         let look = Look { inner: &inner, since };
+        let glance = self.glance().await?;
+        let foreign = glance.rest.foreign_flows;
+        if locked(&self.slot.status).foreign_flows != foreign {
+            self.report(|status, _| status.foreign_flows = foreign);
+        }
+        if self.is_behind() {
+            return Ok(SOON);
+        }
+        if glance.is(&locked(&self.slot.desired).tables) {
+            return Ok(every);
+        }
+        drop(glance);
         let actual = self.read_back().await?;
-        let foreign = actual.foreign_flows;
         let mending = {
             let desired = locked(&self.slot.desired);
             // What came meanwhile was not sent, and is not missing.
             if desired.pending.is_empty() { Some(self.compare(&desired, &actual)) } else { None }
         };
         let Some(mut mending) = mending else { return Ok(SOON) };
-        if locked(&self.slot.status).foreign_flows != foreign {
-            self.report(|status, _| status.foreign_flows = foreign);
-        }
         // What the switch refuses is not there either.
         mending.items.retain(|item| !self.failed.contains_key(&item.id()));
         drop(look);

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use openflow_rs::{BundleControl, BundleFlags, Message, MultipartReply, MultipartRequest, error_name};
+use openflow_rs::{
+    BundleControl, BundleFlags, FlowStats, Message, MultipartReply, MultipartRequest, error_name,
+};
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
 use super::actor::locked;
-use super::diff::{Actual, Item};
+use super::diff::{Actual, Glance, Item, Sum, each_of_ours};
 use super::mandate::{displaced, is_slave};
 use super::report::Failure;
 use super::send;
@@ -27,6 +29,25 @@ impl Task {
     /// What the switch holds.
     pub(super) async fn read_back(&mut self) -> Result<Actual, End> {
         let mut actual = Actual::default();
+        self.read(&mut actual, Actual::add_flows).await?;
+        Ok(actual)
+    }
+
+    /// The same, and of its flows no more than it takes to tell whether they are right: there may be a hundred thousand.
+    pub(super) async fn glance(&mut self) -> Result<Glance, End> {
+        let (mut rest, mut flows) = (Actual::default(), Sum::default());
+        let add = |rest: &mut Actual, reported| {
+            rest.foreign_flows += each_of_ours(reported, |flow| flows.add(&flow));
+        };
+        self.read(&mut rest, add).await?;
+        Ok(Glance { flows, rest })
+    }
+
+    async fn read(
+        &mut self,
+        actual: &mut Actual,
+        mut add_flows: impl FnMut(&mut Actual, Vec<FlowStats>),
+    ) -> Result<(), End> {
         for request in
             [MultipartRequest::all_flows(), MultipartRequest::GroupDesc, MultipartRequest::MeterConfig]
         {
@@ -38,7 +59,7 @@ impl Task {
                 match self.reply("a multipart request").await? {
                     (answered, Message::MultipartReply { more, body }) if answered == xid => {
                         match body {
-                            MultipartReply::Flow(flows) => actual.add_flows(flows),
+                            MultipartReply::Flow(flows) => add_flows(actual, flows),
                             MultipartReply::GroupDesc(groups) => actual.add_groups(groups),
                             MultipartReply::MeterConfig(meters) => actual.add_meters(meters),
                             _ => {}
@@ -55,7 +76,7 @@ impl Task {
                 }
             }
         }
-        Ok(actual)
+        Ok(())
     }
 
     /// Sends items in order and waits until the switch has confirmed or refused each.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use openflow_rs::{FlowStats, GroupDesc, GroupType, MeterConfig};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::pipeline::{
     Delta, Flow, FlowChange, FlowKey, FlowSet, Group, Held, Meter, OwnerName, broadcast_groups, is_ours,
@@ -22,6 +23,57 @@ pub struct Actual {
     pub meters: BTreeMap<u32, MeterConfig>,
     /// Flows of others.
     pub foreign_flows: usize,
+}
+
+/// Flows as a number that tells whether they are the same ones, in whatever order they come. Each is forgotten once it is in it.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Sum {
+    number: usize,
+    hash: u128,
+}
+
+impl Sum {
+    pub fn add(&mut self, flow: &Flow) {
+        let mut hash = Xxh3::new();
+        let key = [&[flow.table][..], &flow.priority.to_be_bytes(), &flow.cookie.to_be_bytes()];
+        for part in key {
+            hash.update(part);
+        }
+        for part in [flow.match_fields(), flow.instructions()] {
+            hash.update(&part.len().to_be_bytes());
+            hash.update(part);
+        }
+        (self.number, self.hash) = (self.number + 1, self.hash.wrapping_add(hash.digest128()));
+    }
+}
+
+/// What a look at a switch finds: its flows as a sum, groups and meters as they are.
+#[derive(Debug, Default)]
+pub struct Glance {
+    pub flows: Sum,
+    /// Without flows of ours.
+    pub rest: Actual,
+}
+
+impl Glance {
+    /// Whether the switch holds what it should.
+    pub fn is(&self, desired: &Held) -> bool {
+        let mut wanted = Sum::default();
+        desired.flows().for_each(|flow| wanted.add(&flow));
+        wanted == self.flows && has_groups(desired, &self.rest) && has_meters(desired, &self.rest)
+    }
+}
+
+fn has_groups(desired: &Held, actual: &Actual) -> bool {
+    let is_right = |(id, group): (&u32, &Arc<Group>)| {
+        actual.groups.get(id).is_some_and(|(kind, buckets)| *kind == group.kind && *buckets == group.buckets)
+    };
+    desired.groups.len() == actual.groups.len() && desired.groups.iter().all(is_right)
+}
+
+fn has_meters(desired: &Held, actual: &Actual) -> bool {
+    let is_right = |(id, meter): (&u32, &Arc<Meter>)| actual.meters.get(id) == Some(&meter.config());
+    desired.meters.len() == actual.meters.len() && desired.meters.iter().all(is_right)
 }
 
 /// One message to a switch.
@@ -77,16 +129,7 @@ impl Item {
 impl Actual {
     /// Takes flows that a switch reported; those that are not ours are counted only.
     pub fn add_flows(&mut self, reported: Vec<FlowStats>) {
-        for flow in reported {
-            if !is_ours(flow.cookie) {
-                self.foreign_flows += 1;
-                continue;
-            }
-            let (conditions, owner) = (flow.match_, OwnerName::nobody());
-            let flow =
-                Flow::new(flow.table, flow.priority, flow.cookie, conditions, flow.instructions, owner);
-            self.flows.insert(Arc::new(flow));
-        }
+        self.foreign_flows += each_of_ours(reported, |flow| drop(self.flows.insert(Arc::new(flow))));
     }
 
     pub fn add_groups(&mut self, reported: Vec<GroupDesc>) {
@@ -106,6 +149,20 @@ impl Actual {
                 .map(|meter| (meter.meter, meter)),
         );
     }
+}
+
+/// Hands on what is ours of what a switch reported; how many are not.
+pub fn each_of_ours(reported: Vec<FlowStats>, mut take: impl FnMut(Flow)) -> usize {
+    let mut foreign = 0;
+    for flow in reported {
+        if is_ours(flow.cookie) {
+            let (conditions, owner) = (flow.match_, OwnerName::nobody());
+            take(Flow::new(flow.table, flow.priority, flow.cookie, conditions, flow.instructions, owner));
+        } else {
+            foreign += 1;
+        }
+    }
+    foreign
 }
 
 /// Everything that must be sent so that a switch holds what it should, in order: meters, groups (those that others name first),
@@ -279,6 +336,17 @@ mod tests {
             prop_assert_eq!(sent, differ, "messages are the symmetric difference");
             obey(&mut actual, &items);
             prop_assert!(plan(&second, &actual).is_empty());
+            // A look comes to the same, whatever the order.
+            let glance = |held: &Held| {
+                let mut flows: Vec<_> = held.flows().collect();
+                flows.reverse();
+                let mut sum = Sum::default();
+                flows.iter().for_each(|flow| sum.add(flow));
+                let groups = held.groups.iter().map(|(id, group)| (*id, (group.kind, group.buckets.clone())));
+                Glance { flows: sum, rest: Actual { groups: groups.collect(), ..Actual::default() } }
+            };
+            prop_assert!(glance(&second).is(&second));
+            prop_assert_eq!(glance(&first).is(&second), (&a, ac) == (&b, bc));
             prop_assert_eq!(actual.flows.len(), b.len());
         }
     }
