@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 import types
 import uuid
@@ -47,8 +48,6 @@ class CoeusLab:
 
     @keyword
     def stop_controller(self, how="TERM"):
-        import signal
-
         return self.lab.stop_controller(getattr(signal, f"SIG{how}"))
 
     @keyword
@@ -102,6 +101,15 @@ class CoeusLab:
     @keyword
     def kill_daemon_of(self, node, daemon):
         self.node(node).kill(daemon)
+
+    @keyword
+    def freeze_daemon_of(self, node, daemon):
+        """It is there and does nothing, until it is thawed."""
+        self.node(node).kill(daemon, signal.SIGSTOP)
+
+    @keyword
+    def thaw_daemon_of(self, node, daemon):
+        self.node(node).kill(daemon, signal.SIGCONT)
 
     @keyword
     def start_daemon_of(self, node, daemon):

@@ -84,7 +84,60 @@ Metrics Are There For Who Logs In
     Create Session    nobody    ${CONTROLLER}
     GET On Session    nobody    /metrics    expected_status=401
 
+What No Pod May Send Is Counted By Class And Switch
+    [Documentation]    Each class is a counter of each switch, and nobody else's moves.
+    ${before}=    Dropped Packets
+    FOR    ${kind}    ${class}    IN    source mac    source-mac    vlan    vlan    ipv6 source    ipv6-source
+        ${sent}=    Attack    blue:p1    blue:p2    ${kind}    fd00:1::10    fd00:1::11
+        Wait Until Keyword Succeeds    20 s    500 ms    Dropped Packets Should Have Grown    ${before}    1    ${class}    ${sent}
+    END
+    ${after}=    Dropped Packets
+    FOR    ${class}    IN    source-mac    vlan    ipv6-source    arp-sender    dhcp-server    hidden-header    router
+        Should Be Equal    ${after}[${2}][${class}]    ${before}[${2}][${class}]
+    END
+    Length Should Be    ${after}[${1}]    11
+
+A Switch That Does Not Answer Keeps Nobody Waiting
+    [Documentation]    Its numbers of what was dropped are missing, and all others are there.
+    Freeze Daemon Of    2    vswitchd
+    Sleep    3.1 s    reason=an answer may be as old as that
+    TRY
+        ${page}=    GET On Session    coeus    /metrics    expected_status=200    timeout=5
+        ${dropped}=    Dropped Packets Of    ${page.text}
+    FINALLY
+        Thaw Daemon Of    2    vswitchd
+    END
+    Dictionary Should Contain Key    ${dropped}    ${1}
+    Dictionary Should Not Contain Key    ${dropped}    ${2}
+    Should Contain    ${page.text}    coeus_switch_flows_programmed
+    Should End With    ${page.text}    \# EOF\n
+    Wait Until Keyword Succeeds    30 s    500 ms    Dropped Packets Should Have Grown    ${dropped}    2    vlan    0
+
 *** Keywords ***
+Dropped Packets
+    [Documentation]    By node and class.
+    ${page}=    GET On Session    coeus    /metrics    expected_status=200
+    ${dropped}=    Dropped Packets Of    ${page.text}
+    RETURN    ${dropped}
+
+Dropped Packets Of
+    [Arguments]    ${page}
+    ${dropped}=    Create Dictionary
+    FOR    ${node}    IN    ${1}    ${2}
+        ${dpid}=    Dpid Of    ${node}
+        ${classes}=    Evaluate
+        ...    {kind: int(packets) for kind, packets in re.findall('coeus_switch_dropped_packets_total.dpid="' + $dpid + '",class="(.+)". (\\d+)', $page)}
+        IF    $classes    Set To Dictionary    ${dropped}    ${node}    ${classes}
+    END
+    RETURN    ${dropped}
+
+Dropped Packets Should Have Grown
+    [Arguments]    ${before}    ${node}    ${class}    ${by}
+    ${now}=    Dropped Packets
+    ${was}=    Evaluate    $before.get(int($node), {}).get($class, 0)
+    ${is}=    Set Variable    ${now}[${${node}}][${class}]
+    Should Be True    ${is} >= ${was} + ${by}
+
 Start Two Nodes With Pods
     Start Lab And Session    2
     Announce Node    1    10.11.1.0/24

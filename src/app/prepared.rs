@@ -1,6 +1,7 @@
 //! From settings to a controller whose datastore is there, and that answers clients where others share the store.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -26,6 +27,7 @@ use crate::northbound::metrics::Metrics;
 use crate::northbound::restconf::{self, App, Relay};
 use crate::northbound::rpcs;
 use crate::observe::drops::DropLog;
+use crate::observe::forbidden::Forbidden;
 use crate::observe::policies;
 use crate::observe::statistics::Statistics;
 use crate::programmer::Programmers;
@@ -124,7 +126,12 @@ impl Prepared {
         app.relay = matches!(settings.store, StoreAt::Etcd(_)).then(Relay::default);
         let admission = Admission::new(switch_tls, &datastore);
         let drop_log = DropLog::new(programmers.clone());
-        let metrics = Metrics::new(&datastore, |registry| {
+        let forbidden = Forbidden::new(programmers.clone(), settings.statistics);
+        let asking = move || -> Pin<Box<dyn Future<Output = String> + Send>> {
+            let forbidden = forbidden.clone();
+            Box::pin(async move { forbidden.page().await })
+        };
+        let metrics = Metrics::new(&datastore, Box::new(asking), |registry| {
             programmers.timings().register(registry);
             drop_log.register(registry);
             admission.refusals().register(registry);

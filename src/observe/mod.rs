@@ -1,6 +1,7 @@
-//! Logging, and the counters of switches and policies. One line an event, values as fields (`path`, `revision`, `switch`, `took_us` …).
+//! Logging, and the counters of switches, policies and what pods may not send. One line an event, values as fields (`path`, `revision`, `switch`, `took_us` …).
 
 pub mod drops;
+pub mod forbidden;
 pub mod policies;
 pub mod statistics;
 

@@ -29,6 +29,7 @@ mod counted;
 mod dated;
 mod dhcp;
 mod difference;
+mod dropped;
 mod elan;
 mod engine;
 mod explain;
@@ -58,6 +59,7 @@ mod testing;
 mod tests;
 
 pub use counted::{Counted, CountedPort, CountedRule, Subject, denied_at};
+pub use dropped::{DropClass, drop_classes};
 pub use engine::{Engine, Sink};
 pub use explain::{Explained, FlowQuery};
 pub use ids::{POOLS, PoolRange};

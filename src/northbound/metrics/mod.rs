@@ -1,18 +1,21 @@
 //! `/metrics` in the text format of OpenMetrics 1.0, which Prometheus reads.
 //!
-//! Requests and commits are counted as they happen. All else is read from one snapshot of the datastore when somebody
-//! asks, so that nobody pays for numbers that nobody reads. Names follow the conventions of Prometheus: `coeus_…`,
+//! Requests and commits are counted as they happen. What only switches know they are asked for, and all else is read from one
+//! snapshot of the datastore, when somebody reads, so that nobody pays for numbers that nobody reads. Names follow the conventions of Prometheus: `coeus_…`,
 //! base units, `_total` for what only grows.
 
 mod process;
 mod state;
 
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
+use futures_util::stream;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -34,12 +37,16 @@ type Asked = [(&'static str, &'static str); 2];
 /// The same, and the status of the answer.
 type Answered = (Asked, [(&'static str, u32); 1]);
 
+/// Makes a page of numbers that have to be asked for, in the same format, with names of its own.
+pub type Asking = Box<dyn Fn() -> Pin<Box<dyn Future<Output = String> + Send>> + Send + Sync>;
+
 /// All numbers of one controller.
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Registry>,
     requests: Family<Answered, Counter>,
     took: Family<Asked, Histogram, fn() -> Histogram>,
+    asking: Arc<Asking>,
     behind: Arc<OnceLock<Box<dyn Fn() -> String + Send + Sync>>>,
 }
 
@@ -49,8 +56,8 @@ fn seconds() -> Histogram {
 }
 
 impl Metrics {
-    /// `more` registers the numbers of others.
-    pub fn new(datastore: &Handle, more: impl FnOnce(&mut Registry)) -> Metrics {
+    /// `asking` asks for those of switches, and does not take long; `more` registers the numbers of others.
+    pub fn new(datastore: &Handle, asking: Asking, more: impl FnOnce(&mut Registry)) -> Metrics {
         let requests = Family::default();
         let took = Family::new_with_constructor(seconds as fn() -> Histogram);
         let mut registry = Registry::default();
@@ -71,7 +78,8 @@ impl Metrics {
         more(&mut registry);
         registry.register_collector(Box::new(state::State::new(datastore.clone())));
         registry.register_collector(Box::new(process::Process));
-        Metrics { registry: Arc::new(registry), requests, took, behind: Arc::default() }
+        let (registry, asking) = (Arc::new(registry), Arc::new(asking));
+        Metrics { registry, requests, took, asking, behind: Arc::default() }
     }
 
     /// Counts an answer.
@@ -87,17 +95,24 @@ impl Metrics {
     }
 
     /// The page.
-    pub fn text(&self) -> String {
+    pub async fn text(&self) -> String {
+        let asked = (self.asking)().await;
         let mut text = String::new();
         // Writing to a string does not fail; what a collector could not say is missing.
         if encode(&mut text, &self.registry).is_err() {
             tracing::warn!("the metrics are not complete");
         }
-        if let Some(page) = self.behind.get() {
+        for page in std::iter::once(asked).chain(self.behind.get().map(|page| page())) {
             text.truncate(text.trim_end_matches(END).len());
-            text.push_str(&page());
+            text.push_str(&page);
         }
         text
+    }
+
+    /// The same as a body that comes when the switches have answered.
+    fn body(&self) -> Body {
+        let metrics = self.clone();
+        Body::from_stream(stream::once(async move { Ok::<_, Infallible>(Bytes::from(metrics.text().await)) }))
     }
 }
 
@@ -110,7 +125,7 @@ impl Resource for Metrics {
             let problem = Problem::new("operation-not-supported", "metrics are read with GET");
             return Some(Err(problem.with_allow("GET, HEAD").into()));
         }
-        let body = if parts.method == Method::HEAD { Body::empty() } else { Body::from(self.text()) };
+        let body = if parts.method == Method::HEAD { Body::empty() } else { self.body() };
         let mut response = Response::new(body);
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use super::key::touched_interfaces;
 use super::{Key, Keys, Rendered, Renderer};
 use crate::model::{InterfaceId, Model, Touched};
-use crate::pipeline::Owner;
+use crate::pipeline::{Flow, Owner};
 
 /// The feature.
 pub struct Antispoof;
@@ -33,13 +33,18 @@ impl Renderer for Antispoof {
         match key {
             Key::Interface(id) => interface(id, model, out),
             Key::Switch(dpid) if model.switch(*dpid).is_some() => {
-                for flow in flows::of_switch() {
+                for flow in shared() {
                     out.flow(*dpid, flow);
                 }
             }
             _ => {}
         }
     }
+}
+
+/// What every switch has, for all its ports together.
+pub(super) fn shared() -> Vec<Flow> {
+    flows::of_switch()
 }
 
 fn interface(id: &InterfaceId, model: &Model, out: &mut Rendered) {

@@ -68,7 +68,7 @@ pub(super) fn ingress(attachment: &Attachment, port: LportTag, limit: Option<Lim
 }
 
 /// A pod's frame has no VLAN tag. The counter is that of all ports.
-pub(super) fn tagged_frames() -> Flow {
+pub(in crate::renderers) fn tagged_frames() -> Flow {
     Flow::table(LPORT_INGRESS).priority(TAGGED).matching([tagged()]).owned_by(&Owner::new("drop vlan"))
 }
 

@@ -16,6 +16,7 @@ mod services;
 mod services_egress;
 
 pub use derive::InterfaceStates;
+pub(super) use flows::tagged_frames;
 pub use inventory::Inventory;
 pub use services::Services;
 use services_egress::services_egress;
@@ -77,7 +78,7 @@ impl Renderer for Interfaces {
             }
             Key::Switch(dpid) => {
                 if model.switch(*dpid).is_some() {
-                    out.flow(*dpid, flows::tagged_frames());
+                    out.flow(*dpid, tagged_frames());
                     for flow in services_egress() {
                         out.flow(*dpid, flow);
                     }
