@@ -102,6 +102,14 @@ fn single(pool: &AllocationPool) -> Result<(), String> {
     for router in &pool.options.routers {
         of_the_subnet("router", *router)?;
     }
+    for (leaf, servers) in [("dns-servers", &pool.dns), ("ntp-server", &pool.options.ntp)] {
+        if let Some(server) = servers.iter().find(|server| server.is_ipv4() != pool.subnet.is_ipv4()) {
+            let (own, other) = if pool.subnet.is_ipv4() { (4, 6) } else { (6, 4) };
+            return Err(format!(
+                "{leaf} {server} is an address of IPv{other}, which clients of an IPv{own} pool cannot be told; write it in a pool of IPv{other}"
+            ));
+        }
+    }
     for (destination, next_hop) in &pool.options.routes {
         if destination.is_ipv4() != pool.subnet.is_ipv4() {
             return Err(format!(

@@ -24,6 +24,7 @@ fn pools_that_can_be_served_pass() {
     let kept = AllocationPool {
         reservations: vec![kept("192.168.10.77", 1), kept("192.168.10.5", 2)],
         relays: vec!["blue:relay".into()],
+        dns: vec!["10.0.0.53".parse().unwrap()],
         ..good()
     };
     // Two addresses and no more: both are hosts' (RFC 3021, RFC 6164).
@@ -72,6 +73,21 @@ fn each_fault_names_pool_reason_and_next_step() {
         (keeps(vec![kept("192.168.10.8", 1), kept("192.168.10.9", 1)]), "two reservations"),
         (routes("fd00::/64", "192.168.10.9"), "another family"),
         (routes("10.0.0.0/8", "192.168.11.9"), "next-hop"),
+        (
+            AllocationPool { dns: vec![ip("10.0.0.53"), ip("fd00::53")], ..good() },
+            "dns-servers fd00::53 is an address of IPv6",
+        ),
+        (
+            AllocationPool { dns: vec![ip("10.0.0.53")], ..pool("fd00::/64", "", "", "") },
+            "dns-servers 10.0.0.53 is an address of IPv4, which clients of an IPv6 pool",
+        ),
+        (
+            AllocationPool {
+                options: PoolOptions { ntp: vec![ip("fd00::7b")], ..PoolOptions::default() },
+                ..good()
+            },
+            "ntp-server fd00::7b",
+        ),
     ];
     for (pool, reason) in table {
         let message = checked(vec![pool.clone()]).expect_err(reason);
