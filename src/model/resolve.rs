@@ -281,7 +281,13 @@ impl Model {
             Some((!at_home, dpid, self.ports.get(id)?))
         });
         let ports: SmallVec<[_; 2]> = ports.collect();
-        let (_, dpid, port) = ports.iter().min_by_key(|(away, dpid, port)| (*away, *dpid, port.ofport))?;
+        let (away, dpid, port) = ports.iter().min_by_key(|(away, dpid, port)| (*away, *dpid, port.ofport))?;
+        // The host of a pod in a virtual machine is that machine.
+        if let (true, None, Some(host)) = (*away, wanted.vlan, wanted.host)
+            && let Some(at) = self.switches.get(dpid).and_then(|switch| switch.local_ip)
+        {
+            interface.notes.push(Reason::PortElsewhere { switch: *dpid, at, host });
+        }
         if ports.len() > 1 {
             interface.notes.push(Reason::SeveralPorts { name: name.clone(), switch: *dpid });
         }

@@ -1,6 +1,6 @@
 //! Why an interface is not, or not wholly, on a switch: sentences for the operator.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use ipnetwork::IpNetwork;
 
@@ -113,6 +113,11 @@ pub enum Reason {
     OtherNetworkType { elan: Text, kind: NetworkType },
     #[error("its node reaches {owner} at {address}, not this pod: they have one address in different VPNs")]
     NodeReachesOther { address: IpAddr, owner: Text },
+    #[error(
+        "its port is on switch {switch}, the node at {at}, and its host-ip-address {host} is another node's: plug it in there, \
+         or correct host-ip-address; where both are one node's, write both to that node's entry in k8s-nodes-info"
+    )]
+    PortElsewhere { switch: Dpid, at: Ipv4Addr, host: IpAddr },
     #[error("more than one port has external_ids:iface-id={name}; that of switch {switch} is used")]
     SeveralPorts { name: Text, switch: Dpid },
     #[error(

@@ -1,7 +1,8 @@
 //! What must change when something changes, and no more.
 
 use super::super::testing::*;
-use crate::model::{Interface, InterfaceId, Reason};
+use crate::datastore::Store::Operational;
+use crate::model::{Interface, InterfaceId, K8sNode, Reason, Row};
 use crate::net::Dpid;
 
 fn first_interface<'a>(world: &'a World, pod: &str) -> &'a Interface {
@@ -146,6 +147,33 @@ fn of_two_ports_that_on_the_pods_own_node_is_used() {
     let interface = world.workshop.model.interface(&id).unwrap();
     assert_eq!(interface.attachment.as_ref().unwrap().dpid, Dpid(2));
     assert!(matches!(interface.notes[..], [Reason::SeveralPorts { .. }]));
+}
+
+/// Its node is where its port is, whatever its JSON says: it works, and says so until the two agree.
+#[test]
+fn a_port_on_another_node_than_the_pods_host_is_told() {
+    let mut world = two_pods().on_two_nodes();
+    let told = |world: &World| {
+        let notes = &first_interface(world, "p9").notes;
+        notes
+            .iter()
+            .map(Reason::to_string)
+            .filter(|note| note.contains("host-ip-address"))
+            .collect::<Vec<_>>()
+    };
+    world.put([pod("p9", "blue", 2, Some("10.11.2.99")), port(1, "blue:p9", 19)]);
+    let [note] = &told(&world)[..] else { panic!("{:?}", told(&world)) };
+    assert!(note.contains("192.168.56.11") && note.contains("192.168.56.12"), "{note}");
+    assert!(world.pending("p9").is_empty());
+    assert!(world.read(Operational, "coeus-status:objects").contains("host-ip-address 192.168.56.12"));
+    // One node with two addresses is no other node.
+    let Row::K8sNode(uid, Some(row)) = k8s_node(1, None) else { unreachable!() };
+    world.put([Row::K8sNode(uid.clone(), Some(K8sNode { external: Some(host(2).into()), ..row.clone() }))]);
+    assert!(told(&world).is_empty());
+    world.put([Row::K8sNode(uid, Some(row))]);
+    assert_eq!(told(&world).len(), 1);
+    world.put([pod("p9", "blue", 1, Some("10.11.2.99"))]);
+    assert!(told(&world).is_empty());
 }
 
 #[test]
