@@ -54,6 +54,7 @@ fn of_network(client: &Client) -> Result<Vec<Finding>, Failure> {
             findings.extend(of_refusals(&client.data_if_any("coeus-switch:refusals")?));
             let objects = client.data_if_any("coeus-status:objects")?;
             findings.extend(of_pods(&entries(&objects, "coeus-status:objects", "object"), &switches));
+            findings.extend(of_sources(&client.data_if_any("coeus-north-south:source-nat-states")?));
             findings.extend(of_tunnels(&client.data_if_any("itm-state:tunnels_state")?));
             findings.extend(of_nodes(&systems(client)?));
         }
@@ -234,6 +235,19 @@ fn of_pods(objects: &[Value], switches: &Value) -> Vec<Finding> {
     findings
 }
 
+/// Nodes whose source addresses lead nowhere.
+fn of_sources(states: &Value) -> Vec<Finding> {
+    let nodes = entries(states, "coeus-north-south:source-nat-states", "node");
+    let told = nodes.iter().filter_map(|node| Some((node, node.get("reason")?)));
+    let finding = |(node, reason): (&Value, &Value)| Finding {
+        level: Level::Warning,
+        what: format!("source-nat of node {}", node.get("address").map(plain).unwrap_or_default()),
+        text: plain(reason),
+        next: "change coeus-north-south:source-nat, or the node".into(),
+    };
+    told.map(finding).collect()
+}
+
 fn of_tunnels(tunnels: &Value) -> Vec<Finding> {
     let tunnels = entries(tunnels, "itm-state:tunnels_state", "state-tunnel-list");
     tunnels
@@ -321,6 +335,12 @@ mod tests {
         ];
         assert_eq!(levels(&of_pods(&pods, &switches)), [Level::Ok, Level::Warning, Level::Fault]);
         assert_eq!(levels(&of_pods(&[], &switches)), [Level::Ok]);
+        let sources = json!({"coeus-north-south:source-nat-states": {"node": [
+            {"address": "192.168.200.1", "state": "desired"},
+            {"address": "192.168.200.2", "state": "pending", "reason": ["no node has it"]}]}});
+        let found = of_sources(&sources);
+        assert_eq!(levels(&found), [Level::Warning]);
+        assert!(found[0].what.contains("192.168.200.2") && found[0].text.contains("no node"), "{found:?}");
         let tunnels = json!({"itm-state:tunnels_state": {"state-tunnel-list": [
             {"tunnel-interface-name": "t", "oper-state": "down"}, {"oper-state": "up"}]}});
         assert_eq!(levels(&of_tunnels(&tunnels)), [Level::Fault]);

@@ -35,6 +35,7 @@ mod routes;
 mod rows;
 mod services;
 mod source_nat;
+mod source_told;
 mod spans;
 mod status;
 mod systems;
@@ -76,6 +77,7 @@ pub use services::{
     ServicePool, ServicePort, ServiceSubject, Target,
 };
 pub use source_nat::{NodeSources, Source, SourceNat};
+pub use source_told::NodeSourceState;
 pub use spans::{
     CHUNK_BITS, Chunk, Elan, NodePort, SHARES, Switch, TunnelKind, TunnelPort, Vpn, gateway_mac, share_of,
 };

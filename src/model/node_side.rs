@@ -92,6 +92,7 @@ impl Model {
         }
         // Of several with one address the first counts.
         let moved = before.symmetric_difference(&after);
+        self.mark_node_sources(moved.clone().copied(), work);
         let beside = moved.flat_map(|address| self.switches_of_node_address(*address)).collect::<Vec<_>>();
         work.touched.node_sides.extend(beside);
         if before != after {

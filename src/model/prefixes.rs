@@ -75,6 +75,7 @@ impl Model {
         let after = self.nodes.get(uid);
         for node in [before, after].into_iter().flatten() {
             work.dirty_endpoints.extend(node.addresses());
+            self.mark_node_sources(node.addresses(), work);
         }
         let (was, is) = (before.and_then(prefix_of), after.and_then(prefix_of));
         if was == is {
@@ -82,6 +83,7 @@ impl Model {
         }
         for prefix in [was, is].into_iter().flatten() {
             self.mark_routes_in(prefix, work);
+            self.mark_node_sources_in(prefix, work);
             let neighbours = self.prefixes.overlapping(prefix).filter_map(|uid| self.nodes.get(uid));
             work.dirty_endpoints.extend(neighbours.flat_map(K8sNode::addresses));
         }

@@ -129,8 +129,10 @@ impl Model {
     pub(super) fn put_source_nat(&mut self, row: Option<SourceNat>, work: &mut Work) {
         if self.source_nat != row {
             work.dirty_floating.extend(self.shared_addresses());
+            work.touched.node_sources.extend(self.source_nat.iter().flat_map(SourceNat::nodes));
             self.source_nat = row;
             work.dirty_floating.extend(self.shared_addresses());
+            work.touched.node_sources.extend(self.source_nat.iter().flat_map(SourceNat::nodes));
             work.touched.node_sides.extend(self.switches.keys());
         }
     }

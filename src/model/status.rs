@@ -166,6 +166,22 @@ pub enum Reason {
     HostPortOfService { transport: Transport, port: u16, service: Text },
     #[error("host port {transport} {port} at {address}: that is no address of its node")]
     HostPortElsewhere { transport: Transport, port: u16, address: IpAddr },
+    #[error(
+        "no node has address {node}: it is no internal-ip-address in k8s-nodes-info of a node whose switch is known, and no \
+         other_config:local_ip of a switch"
+    )]
+    SourceOfNobody { node: IpAddr },
+    #[error("switch {0} has no port of its node (coeus0), by which pods get outside")]
+    NoNodePort(Dpid),
+    #[error(
+        "source address {address} is {owner}'s own, and a kernel drops what comes in from its own address: choose one that is \
+         routed to the node and that it has not"
+    )]
+    SourceIsNodes { address: IpAddr, owner: Text },
+    #[error(
+        "source address {address} is within the pod-cidr of node {node}, so answers may go to a pod: choose one outside of it"
+    )]
+    SourceInPodCidr { address: IpAddr, node: Text },
     #[error("switch {other} has an address of node {node}, too, so other nodes need a route to each pod")]
     TwoSwitches { node: Text, other: Dpid },
 }

@@ -34,6 +34,8 @@ pub struct Touched {
     pub switches: BTreeSet<Dpid>,
     /// Switches whose node has other addresses, or has one that an interface claims or no longer does.
     pub node_sides: BTreeSet<Dpid>,
+    /// Nodes by the addresses that `source-nat` names them with, of which there is something else to say.
+    pub node_sources: BTreeSet<IpAddr>,
     /// Switches that have another prefix.
     pub prefixes: BTreeSet<Dpid>,
     /// Pods may send larger packets to other nodes, or only smaller ones.

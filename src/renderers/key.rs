@@ -25,6 +25,8 @@ pub enum Key {
     Prefix(Text, Dpid, u8),
     /// An address outside that leads to an interface.
     Floating(IpAddr),
+    /// A node that has source addresses of its own, by its address in the configuration.
+    NodeSource(IpAddr),
     /// An external network on a switch that has addresses of it.
     External(Text, Dpid),
     /// Somebody on an external network.
@@ -62,6 +64,7 @@ impl fmt::Display for Key {
             Key::Gateway(vpn, address) => write!(f, "gateway {address} of vpn {vpn}"),
             Key::Prefix(vpn, to, share) => write!(f, "prefix of {to} in vpn {vpn}, share {share}"),
             Key::Floating(address) => write!(f, "floating address {address}"),
+            Key::NodeSource(address) => write!(f, "source addresses of node {address}"),
             Key::External(network, dpid) => write!(f, "external network {network} on {dpid}"),
             Key::Neighbour(network, address) => {
                 write!(f, "neighbour {address} on external network {network}")

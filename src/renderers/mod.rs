@@ -122,6 +122,7 @@ fn deriving(schema: &Schema) -> Vec<Box<dyn Renderer>> {
         Box::new(vpn::NextHopStates::new(schema)),
         Box::new(coe::ServiceAddresses::new(schema)),
         Box::new(nat::FloatingStates::new(schema)),
+        Box::new(nat::SourceStates::new(schema)),
         Box::new(policy::PolicyStates::new(schema)),
         Box::new(service::ServiceStates::new(schema)),
     ]

@@ -24,8 +24,10 @@
 mod derive;
 mod floating;
 mod flows;
+mod sources;
 
 pub use derive::FloatingStates;
+pub use sources::SourceStates;
 
 use super::key::{floating_touched, nodes_touched, touched_interfaces};
 use super::{Key, Keys, Rendered, Renderer};

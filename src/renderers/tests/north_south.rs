@@ -167,6 +167,41 @@ fn what_no_route_leads_to_goes_outside_by_the_source_address() {
     assert!(world.tables(1, "") == before);
 }
 
+/// Each node of the configuration says how far it is, and what is wrong with its source, as long as it is so.
+#[test]
+fn sources_that_lead_nowhere_are_told() {
+    let mut world = node_and_pods();
+    let state = |world: &World, node: u64| {
+        world.read(Operational, &format!("coeus-north-south:source-nat-states/node={}", host(node)))
+    };
+    let says = |world: &World, node: u64, wanted: &[&str]| {
+        let state = state(world, node);
+        wanted.iter().for_each(|text| assert!(state.contains(text), "{state} lacks {text}"));
+    };
+    world.put([translated(&[(1, "203.0.113.5"), (2, "203.0.113.6"), (9, "203.0.113.9")])]);
+    says(&world, 1, &[r#""state":"desired""#, r#""switch":"0000000000000001""#]);
+    assert!(!state(&world, 1).contains("reason"));
+    says(&world, 2, &["pending", "switch 0000000000000002 has no port of its node (coeus0)"]);
+    says(&world, 9, &["pending", "no node has address 192.168.56.19"]);
+    world.put([node_port(2, 7)]);
+    world.put(switch(9));
+    says(&world, 2, &["desired"]);
+    says(&world, 9, &["has no port of its node"]);
+    // The node's own address, by what its switch or its entry says, another's, and a pod's.
+    world.put([translated(&[(1, "192.168.56.11"), (2, "192.168.56.19"), (9, "10.11.2.99")])]);
+    says(&world, 1, &["desired", "source address 192.168.56.11 is node node-1's own"]);
+    says(&world, 2, &["source address 192.168.56.19 is the node of switch 0000000000000009's own"]);
+    says(&world, 9, &["source address 10.11.2.99 is within the pod-cidr of node node-2"]);
+    // What was wrong is right again, whoever moves.
+    world.put([k8s_node(2, Some("10.12.2.0/24"))]);
+    assert!(!state(&world, 9).contains("pod-cidr"));
+    world.put([bridge(9, None)]);
+    assert!(!state(&world, 2).contains("own"), "{}", state(&world, 2));
+    says(&world, 9, &["no node has address"]);
+    world.put([crate::model::Row::SourceNat(None)]);
+    assert!(!world.read(Operational, "coeus-north-south:source-nat-states").contains("address"));
+}
+
 /// The way back is that of the node to its pods.
 #[test]
 fn a_pod_that_its_node_does_not_reach_does_not_get_outside() {
