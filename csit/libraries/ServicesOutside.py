@@ -11,6 +11,7 @@ from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
 import carry
+import sctp
 from beside import Beside
 from lab import run, wait_until
 from packets import checks_packets, should_be_refused, should_move_on
@@ -26,6 +27,8 @@ WAIT = 2
 class ServicesOutside(Beside):
     def __init__(self):
         self.servers = []
+        #: Servers of associations, by pod.
+        self.associations = {}
 
     def namespace(self, host):
         return BuiltIn().get_library_instance("Floating").hosts[host]
@@ -147,8 +150,32 @@ class ServicesOutside(Beside):
         self.servers.append(Teller(carry.inside(self.coeus.pods[pod].namespace, lambda: socket.socket(family, kind)), int(port)))
 
     @keyword
+    def start_server_of_associations(self, pod):
+        """It answers the packets that begin SCTP associations, at any port: kernels may have no SCTP."""
+        pod_of_lab = self.coeus.pods[pod]
+        self.associations[pod] = sctp.Answers(pod_of_lab.namespace, pod_of_lab.address)
+
+    @keyword
+    @checks_packets
+    def host_should_be_associated(self, host, own, address, port, *among):
+        """A host begins an SCTP association: what was asked answers, not who did it, and one of these pods saw the host and that port."""
+        for server in self.associations.values():
+            server.seen.clear()
+        sender = sctp.who_answers(self.namespace(host), own, address, int(port), WAIT)
+        seen = {pod: server.seen for pod, server in self.associations.items() if server.seen}
+        logger.info(f"answered from {sender}, seen by {seen}")
+        if sender != (address, int(port)) or not seen or not set(seen) <= set(among) or any(who != {(own, int(port))} for who in seen.values()):
+            raise AssertionError(f"{host} asked {address}:{port} and was answered from {sender}; {seen} saw it, not {own} at one of {among}")
+
+    @keyword
+    @checks_packets
+    def host_should_not_be_associated(self, host, own, address, port):
+        if sender := sctp.who_answers(self.namespace(host), own, address, int(port), WAIT):
+            raise AssertionError(f"{host} asked {address}:{port} and was answered from {sender}")
+
+    @keyword
     def stop_tellers(self):
-        for server in self.servers:
+        for server in [*self.servers, *self.associations.values()]:
             server.stop()
 
     # -- nodes
@@ -161,7 +188,7 @@ class ServicesOutside(Beside):
             value = 0 if setting.endswith("rp_filter") else 1
             node.inside("sysctl", "-q", "-w", f"net.ipv4.{setting}={value}")
         node.inside("ip", "route", "replace", "default", "via", HANDED, "dev", PORT, "onlink", "table", "77")
-        for protocol in ("tcp", "udp"):
+        for protocol in ("tcp", "udp", "sctp"):
             node.inside("ip", "rule", "add", "pref", "50", "to", node.local_ip, "ipproto", protocol, "dport", "30000-32767", "lookup", "77")
         node.inside("ip", "rule", "add", "pref", "100", "lookup", "local")
         node.inside("ip", "rule", "del", "pref", "0")
@@ -178,7 +205,7 @@ class ServicesOutside(Beside):
         where.inside("ip", "link", "set", "lo", "up")
         where.inside("ip", "address", "add", f"{address}/128", "dev", "lo")
         where.inside("ip", "-6", "route", "replace", "default", "via", HANDED_V6, "dev", PORT, "onlink", "table", "77")
-        for protocol in ("tcp", "udp"):
+        for protocol in ("tcp", "udp", "sctp"):
             where.inside("ip", "-6", "rule", "add", "pref", "50", "to", address, "ipproto", protocol, "dport", "30000-32767", "lookup", "77")
         where.inside("ip", "-6", "rule", "add", "pref", "100", "lookup", "local")
         where.inside("ip", "-6", "rule", "del", "pref", "0")

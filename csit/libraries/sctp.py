@@ -38,6 +38,11 @@ def answered(came):
 
 def reaches(namespace, source, target, port, patience):
     """Whether an INIT is answered in so many seconds. IPv4."""
+    return who_answers(namespace, source, target, port, patience) is not None
+
+
+def who_answers(namespace, source, target, port, patience):
+    """The address and port that the answer to an INIT comes from, or nothing in so many seconds. IPv4."""
     tag = random.randrange(1, 1 << 32)
     with carry.inside(namespace, raw) as made:
         made.bind((source, 0))
@@ -46,9 +51,10 @@ def reaches(namespace, source, target, port, patience):
         while (left := end - time.monotonic()) > 0:
             made.settimeout(left)
             with contextlib.suppress(TimeoutError):
-                if answered(payload(made.recv(256))) == tag:
-                    return True
-    return False
+                came, (sender, _) = made.recvfrom(256)
+                if answered(payload(came)) == tag:
+                    return sender, int.from_bytes(payload(came)[:2], "big")
+    return None
 
 
 class Answers(threading.Thread):
@@ -59,6 +65,8 @@ class Answers(threading.Thread):
         self.made = carry.inside(namespace, raw)
         self.made.bind((address, 0))
         self.made.settimeout(0.2)
+        #: Who sent INITs here, and to which ports.
+        self.seen = set()
         self.running = True
         self.start()
 
@@ -67,6 +75,7 @@ class Answers(threading.Thread):
             with contextlib.suppress(OSError):
                 came, (sender, _) = self.made.recvfrom(256)
                 if said := answer(payload(came)):
+                    self.seen.add((sender, int.from_bytes(payload(came)[2:4], "big")))
                     self.made.sendto(said, (sender, 0))
         self.made.close()
 

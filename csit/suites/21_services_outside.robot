@@ -69,6 +69,27 @@ Who Asks At A Node Is Seen As Himself
     ${seen}=    Create List    ${BEYOND}
     Host Should Be Answered    beyond    ${NODE 1}    30090    among=${seen}
 
+SCTP Is Served At Node Ports
+    [Documentation]    From outside at the client's own node and by way of another one, and at another endpoint once that is the one; pods see who asks, and the node's address answers. The userspace
+    ...    datapath of Open vSwitch 3.1 leaves SCTP's ports, so that the target port is the node port.
+    Start Server Of Associations    blue:w1
+    Start Server Of Associations    blue:w2
+    Host Should Not Be Associated    beyond    ${BEYOND}    ${NODE 1}    30091
+    ${ports}=    Create List    assoc:SCTP:9090:30091:30091
+    ${body}=    Service Outside Body    ${OTHER}    assoc    blue    10.96.0.91    ${ports}
+    PUT On Session    coeus    ${SERVICES}/${OTHER}?${WAIT}    json=${body}    expected_status=201
+    FOR    ${address}    ${pod}    ${expected}    IN    10.11.1.20    blue:w1    201    10.11.2.20    blue:w2    200
+        ${one}=    Create List    ${address}
+        Put Endpoints    ${OTHER}    assoc    blue    ${one}    assoc:SCTP:30091    expected=${expected}
+        Wait Until Keyword Succeeds    10 s    500 ms    Host Should Be Associated    beyond    ${BEYOND}    ${NODE 1}    30091    ${pod}
+        Wait Until Keyword Succeeds    10 s    500 ms    Host Should Be Associated    farther    ${FARTHER}    ${NODE 2}    30091    ${pod}
+    END
+    Put Endpoints    ${OTHER}    assoc    blue    ${BOTH}    assoc:SCTP:30091    expected=200
+    Host Should Be Associated    beyond    ${BEYOND}    ${NODE 1}    30091    blue:w1    blue:w2
+    Host Should Not Be Associated    beyond    ${BEYOND}    ${NODE 1}    30092
+    DELETE On Session    coeus    ${SERVICES}/${OTHER}    expected_status=200
+    DELETE On Session    coeus    ${ENDPOINTS}/${OTHER}    expected_status=200
+
 What Is No Node Port Is The Node's
     Start Server On Node    1    9443    node1
     ${node}=    Create List    node1
@@ -277,7 +298,8 @@ Start Two Nodes With Servers And Hosts
     END
     ${address}=    Connect Beyond    1    beyond
     Set Suite Variable    ${BEYOND}    ${address}
-    Connect Beyond    2    farther
+    ${address}=    Connect Beyond    2    farther
+    Set Suite Variable    ${FARTHER}    ${address}
     ${both}=    Create List    10.11.1.20    10.11.2.20
     Set Suite Variable    ${BOTH}    ${both}
     ${second}=    Create List    10.11.2.20

@@ -36,8 +36,12 @@ pub fn by_change(before: &BTreeMap<u32, Arc<Group>>, delta: &Delta) -> Vec<CtFlu
         let gone: Vec<_> = balanced.targets.iter().filter(|target| !is_kept(target)).copied().collect();
         let each = |destination: &(IpAddr, u16)| {
             let whole = flush(balanced, *destination);
+            let of = |target: &(IpAddr, u16)| CtFlush { answered_by: Some(*target), ..whole };
             if kept.is_some_and(|kept| kept.destinations.contains(destination)) {
-                gone.iter().map(|target| CtFlush { answered_by: Some(*target), ..whole }).collect()
+                gone.iter().map(of).collect()
+            } else if whole.protocol == SCTP {
+                // Without a port the destination may be that of others as well.
+                balanced.targets.iter().map(of).collect()
             } else {
                 vec![whole]
             }
@@ -76,8 +80,10 @@ fn looked_up(flow: &Flow) -> Option<(u16, IpAddr)> {
     zone.zip(source)
 }
 
+/// Number of SCTP (RFC 9260 section 3).
+const SCTP: u8 = 132;
 /// TCP, UDP and SCTP.
-const TRANSPORTS: &[u8] = &[6, 17, 132];
+const TRANSPORTS: &[u8] = &[6, 17, SCTP];
 /// Any protocol.
 const ANY: &[u8] = &[0];
 
@@ -145,6 +151,17 @@ fn is_wanted(groups: &BTreeMap<u32, Arc<Group>>, flush: &CtFlush) -> bool {
     groups.values().filter_map(|group| group.balanced.as_ref()).any(leads)
 }
 
+/// How a switch is told: of SCTP without ports, of which the userspace datapath of Open vSwitch before 3.4 knows nothing.
+fn said(flush: &CtFlush) -> CtFlush {
+    if flush.protocol != SCTP {
+        return *flush;
+    }
+    let without_port = |(address, _): (IpAddr, u16)| (address, 0);
+    let (destination, answered_by) =
+        (flush.destination.map(without_port), flush.answered_by.map(without_port));
+    CtFlush { destination, answered_by, ..*flush }
+}
+
 fn flush(balanced: &Balanced, destination: (IpAddr, u16)) -> CtFlush {
     let protocol = balanced.transport.number();
     CtFlush { zone: balanced.zone, protocol, source: None, destination: Some(destination), answered_by: None }
@@ -194,7 +211,7 @@ impl Task {
         let barrier = first + flushes.len() as u32;
         let mut out = BytesMut::new();
         for (number, flush) in flushes.iter().enumerate() {
-            flush.encode(first + number as u32, &mut out);
+            said(flush).encode(first + number as u32, &mut out);
         }
         Message::BarrierRequest.encode(barrier, &mut out);
         self.push(&mut out, 0).await?;
@@ -225,6 +242,32 @@ mod tests {
         let ends = targets.iter().map(|last| (IpAddr::from([10, 0, 0, *last]), 80));
         let draft = draft.balancing(10, Transport::Udp, destinations.iter().copied(), ends);
         Arc::new(draft.owned_by(&Owner::<owners::Service>::new("s")))
+    }
+
+    /// What nobody else's connections have in common with it is who answers.
+    #[test]
+    fn sctp_is_forgotten_by_addresses_alone() {
+        let place = |last: u8, port: u16| (IpAddr::from([10, 0, 0, last]), port);
+        let draft =
+            Group::select(7).buckets([[translate_destination(10, place(1, 0).0, 90, LPORT_DISPATCHER)]]);
+        let ends = [place(1, 90), place(2, 90)];
+        let draft = draft.balancing(10, Transport::Sctp, [place(9, 80)], ends);
+        let before = BTreeMap::from([(7, Arc::new(draft.owned_by(&Owner::<owners::Service>::new("s"))))]);
+        let mut delta = Delta::default();
+        delta.groups.insert(7, None);
+        let flushes = by_change(&before, &delta);
+        let of = |target| CtFlush {
+            zone: 10,
+            protocol: SCTP,
+            source: None,
+            destination: Some(place(9, 80)),
+            answered_by: Some(target),
+        };
+        assert_eq!(flushes, ends.map(of));
+        let told = CtFlush { destination: Some(place(9, 0)), answered_by: Some(place(1, 0)), ..flushes[0] };
+        assert_eq!(said(&flushes[0]), told);
+        let udp = CtFlush { protocol: 17, ..flushes[0] };
+        assert_eq!(said(&udp), udp);
     }
 
     fn vip(last: u8) -> (IpAddr, u16) {

@@ -28,7 +28,7 @@ pub struct CtFlush {
     pub source: Option<IpAddr>,
     /// Where the first packet went, before any translation, an address of zeros and a port of 0 being any; `None`: anywhere.
     pub destination: Option<(IpAddr, u16)>,
-    /// Who answers; `None`: anybody.
+    /// Who answers, a port of 0 being any; `None`: anybody.
     pub answered_by: Option<(IpAddr, u16)>,
 }
 
@@ -55,7 +55,9 @@ impl CtFlush {
         if let Some((address, port)) = self.answered_by {
             tuple(REPLY, out, |out| {
                 put_address(SOURCE, address, out);
-                put_number(SOURCE_PORT, port, out);
+                if port != 0 {
+                    put_number(SOURCE_PORT, port, out);
+                }
             });
         }
         put_number(ZONE, self.zone, out);
@@ -122,6 +124,18 @@ mod tests {
         assert_eq!(
             hex(&anywhere),
             "0404003000000002000023200000002006000000000000000000001000000000000300080050000000020008000a0000"
+        );
+        let any_port = CtFlush {
+            protocol: 132,
+            destination: None,
+            answered_by: flush.answered_by.map(|(address, _)| (address, 0)),
+            ..flush
+        };
+        assert_eq!(
+            hex(&any_port),
+            "0404004000000002000023200000002084000000000000000001002000000000\
+             0000001400000000000000000000ffff0a0b011400000000000200080\
+             00a0000"
         );
         let all = CtFlush {
             protocol: 17,
