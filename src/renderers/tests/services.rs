@@ -62,6 +62,41 @@ fn dual_stack_services() {
     assert_golden("dual-stack-services", &world, &[1, 2]);
 }
 
+/// What is named may come later: it is stored, and told as long as nothing has the name.
+#[test]
+fn names_that_match_nothing_are_told_until_something_has_them() {
+    let mut world = two_pods().on_two_nodes().with([k8s_node(1, Some("10.11.1.0/24"))]);
+    let told = |world: &World, wanted: &str| {
+        let state = state(world, "api");
+        assert!(state.contains(wanted), "{state} lacks {wanted}");
+    };
+    let settled = |world: &World| {
+        let state = state(world, "api");
+        assert!(state.contains(r#""state":"active""#) && !state.contains("reason"), "{state}");
+    };
+    let api = |ports: &[&str]| service("api", "blue", &["10.96.0.11"], ports);
+    // A port's name.
+    world.put([api(&["web:TCP:80:http"]), endpoints("api", "blue", &["10.11.1.10"], &["metrics:TCP:9090"])]);
+    told(&world, "endpoints api have no port for TCP port 80: neither its name nor its target-port");
+    told(&world, r#""state":"waiting""#);
+    world.put([endpoints("api", "blue", &["10.11.1.10"], &["http:TCP:8080"])]);
+    settled(&world);
+    // An address in a node's range.
+    world.put([endpoints("api", "blue", &["10.11.1.10", "10.11.1.77"], &["http:TCP:8080"])]);
+    told(&world, "endpoint 10.11.1.77 is no pod's address in namespace blue");
+    world.put([pod("late", "blue", 1, Some("10.11.1.77")), port(1, "blue:late", 77)]);
+    settled(&world);
+    // A pod, by its uid.
+    let Row::Service(uid, Some(row)) = api(&[":TCP:80:8080"]) else { unreachable!() };
+    let by_pod = |pod: &str| {
+        Row::Service(uid.clone(), Some(crate::model::Service { pods: vec![pod.into()], ..row.clone() }))
+    };
+    world.put([Row::ServiceEndpoints("api".into(), None), by_pod("ghost")]);
+    told(&world, "endpoint ghost: there is no such pod, or it has no interface");
+    world.put([by_pod("late")]);
+    settled(&world);
+}
+
 /// What goes with a service leaves nothing, and what is there without one stays as it is.
 #[test]
 fn a_service_that_goes_leaves_nothing() {
