@@ -111,6 +111,11 @@ RFC 8040 4.6.1 Plain PATCH Merges
 
 RFC 8040 4.6.1 Plain PATCH Creates Nothing
     Exchange    PATCH    ${DATA}/pod:coe/pods\=${OTHER}    404    ${OTHER BODY}
+    # Nor a leaf of a resource that is there; a container without presence always is (RFC 7950 section 7.5.1).
+    ${answer}=    Exchange    PATCH    ${POD}/host-ip-address    404    {"pod:host-ip-address":"192.0.2.9"}
+    Error Should Be    ${answer}    data-missing
+    Exchange    PUT    ${POD}/host-ip-address    201    {"pod:host-ip-address":"192.0.2.9"}
+    Exchange    PATCH    ${POD}/host-ip-address    204    {"pod:host-ip-address":"192.0.2.8"}
 
 RFC 8040 4.7 DELETE Is 204 And Then 404
     Exchange    DELETE    ${POD}    204

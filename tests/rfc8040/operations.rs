@@ -41,7 +41,7 @@ fn rfc8040_3_6_1_wrong_input_is_refused_and_names_the_leaf() {
         let answer = server.send("POST", ECHO, body);
         assert!((400..500).contains(&answer.status), "{body}: {}", answer.body);
         let at = answer.json()["ietf-restconf:errors"]["error"][0]["error-path"].clone();
-        assert!(at.as_str().is_some_and(|at| at.contains(path)), "{body}: {}", answer.body);
+        assert!(at.as_str().unwrap_or_default().contains(path), "{body}: {}", answer.body);
     }
 }
 

@@ -56,6 +56,11 @@ impl Problem {
         Problem::new("data-missing", format!("no data at {path}")).at(path).with_status(StatusCode::NOT_FOUND)
     }
 
+    /// An instance-identifier names a node: there is none of the whole datastore (RFC 7950 section 9.13).
+    fn shown_path(&self) -> Option<&str> {
+        self.path.as_deref().filter(|path| *path != "/")
+    }
+
     /// `error-type`: what is said about data comes from the application.
     fn kind(&self) -> &'static str {
         if self.path.is_some() { "application" } else { "protocol" }
@@ -213,7 +218,7 @@ impl Problems {
             if let Some(tag) = &problem.app_tag {
                 writer.leaf("error-app-tag", tag);
             }
-            if let Some(path) = &problem.path {
+            if let Some(path) = problem.shown_path() {
                 writer.path("error-path", path);
             }
             writer.leaf("error-message", &problem.message);
@@ -230,7 +235,7 @@ impl Problems {
                 "error-tag": problem.tag,
                 "error-message": problem.message,
             });
-            if let Some(path) = &problem.path {
+            if let Some(path) = problem.shown_path() {
                 error["error-path"] = json!(path);
             }
             if let Some(tag) = &problem.app_tag {

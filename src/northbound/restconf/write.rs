@@ -9,7 +9,7 @@ use super::wait::Report;
 use super::way::{Carried, Way};
 use super::{App, Problem, Problems, bounds, conditions, query};
 use crate::datastore::{Edit, Operation, Planned, Revision, Store, Transaction};
-use crate::schema::{DataPath, Node, Position, Schema, user_ordered};
+use crate::schema::{DataPath, Kind, Node, Position, Schema, Step, user_ordered};
 
 /// A write that was carried out.
 pub struct Written {
@@ -101,8 +101,9 @@ fn transaction(app: &App, request: Request<'_>) -> Result<(Transaction, DataPath
         }
         Method::Patch => {
             let node = encoding.resource(schema, &path, body, face.mode())?;
-            if is_entry(&path) && !there(&path) {
-                return Err(Problem::missing(path.display(schema)).into());
+            let needed = needed(schema, &path);
+            if !there(&needed) {
+                return Err(Problem::missing(needed.display(schema)).into());
             }
             (Operation::Merge, path, Some(node))
         }
@@ -122,7 +123,23 @@ fn transaction(app: &App, request: Request<'_>) -> Result<(Transaction, DataPath
     Ok((transaction, at))
 }
 
-/// A list entry: PATCH never makes one.
+/// What has to be there for PATCH, which makes no resource (RFC 8040 section 4.6). A container without presence is there with what is around
+/// it (RFC 7950 section 7.5.1), and so is a leaf with a default; a list is what its entries are in.
+fn needed(schema: &Schema, path: &DataPath) -> DataPath {
+    let is_implied = |step: &Step| match &schema.node(step.node).kind {
+        Kind::Container { presence } => !presence,
+        Kind::Leaf { default, .. } => default.is_some(),
+        Kind::List { .. } | Kind::LeafList { .. } => step.key.is_none(),
+        _ => false,
+    };
+    let mut needed = path.clone();
+    while needed.steps.last().is_some_and(is_implied) {
+        needed.steps.pop();
+    }
+    needed
+}
+
+/// A list entry.
 fn is_entry(path: &DataPath) -> bool {
     path.steps.last().is_some_and(|step| step.key.is_some())
 }
