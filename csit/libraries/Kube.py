@@ -37,25 +37,83 @@ class Kube(Beside):
     def start_cluster(self):
         self.api = kube_api.KubeApi()
 
+    def config_of(self, port):
+        return {
+            "apiVersion": "v1", "kind": "Config", "current-context": "lab",
+            "clusters": [{"name": "lab", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "lab", "namespace": "coeus"}}], "users": [{"name": "lab", "user": {}}],
+        }
+
+    def file(self, name, config):
+        path = self.lab.dir / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(config))
+        return str(path)
+
     @keyword
     def kubeconfig(self):
         """A file that leads to the cluster."""
-        config = self.lab.dir / "kubeconfig"
-        config.write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "lab",
-            "clusters": [{"name": "lab", "cluster": {"server": f"http://127.0.0.1:{self.api.port}"}}],
-            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "lab", "namespace": "coeus"}}], "users": [{"name": "lab", "user": {}}],
-        }))
-        return str(config)
+        return self.file("kubeconfig", self.config_of(self.api.port))
+
+    @keyword
+    def kubeconfig_in_two_files(self):
+        """As KUBECONFIG names them, with one between them that is not there."""
+        whole, nowhere = self.config_of(self.api.port), self.config_of(1)
+        first = self.file("first", {key: whole[key] for key in ("apiVersion", "kind", "clusters")})
+        return f"{first}:{self.lab.dir}/none:{self.file('second', nowhere)}"
+
+    @keyword
+    def home(self):
+        """A folder with a file that leads to the cluster."""
+        return self.file("home/.kube/config", self.config_of(self.api.port)).removesuffix("/.kube/config")
+
+    @keyword
+    def home_that_leads_nowhere(self):
+        return self.file("nowhere/.kube/config", self.config_of(1)).removesuffix("/.kube/config")
+
+    def run_watcher(self, name, options, variables, before=()):
+        """Without anything that would lead to a cluster but what `variables` say (`NAME=value`)."""
+        own = {name: value for name, value in os.environ.items() if name not in ("KUBECONFIG", "HOME") and not name.startswith("KUBERNETES_")}
+        own.update({"COEUS_PASSWORD": self.lab.password, **dict(one.split("=", 1) for one in variables)})
+        with open(self.lab.dir / f"{name}.log", "ab") as log:
+            self.watchers[name] = subprocess.Popen(
+                [*before, str(self.lab.binary()), "watch", "--kube", "--server", "http://127.0.0.1:8181", *map(str, options)],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=own,
+            )
+        return self.watchers[name]
 
     @keyword
     def start_watcher(self, *options, name="watch"):
-        config = self.kubeconfig()
-        with open(self.lab.dir / f"{name}.log", "ab") as log:
-            self.watchers[name] = subprocess.Popen(
-                [str(self.lab.binary()), "watch", "--kube", "--kubeconfig", config, "--server", "http://127.0.0.1:8181", *map(str, options)],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**os.environ, "COEUS_PASSWORD": self.lab.password},
-            )
+        self.run_watcher(name, ["--kubeconfig", self.kubeconfig(), *options], ())
+
+    @keyword
+    def start_watcher_by(self, *variables):
+        self.run_watcher("watch", (), variables)
+
+    @keyword
+    def start_watcher_in_a_pod(self, *variables):
+        """With the token of an account where pods have it, and the API server by TLS."""
+        account = self.lab.dir / "account"
+        account.mkdir(exist_ok=True)
+        (account / "token").write_text("of-the-account")
+        (account / "namespace").write_text("coeus")
+        port = self.api.serve_tls(account)
+        place = "/var/run/secrets/kubernetes.io/serviceaccount"
+        mounts = f"mount -t tmpfs tmpfs /var/run; mkdir -p {place}; mount --bind {account} {place}; exec \"$@\""
+        in_pod = ("KUBERNETES_SERVICE_HOST=127.0.0.1", f"KUBERNETES_SERVICE_PORT={port}")
+        self.run_watcher("watch", (), (*in_pod, *variables), ("unshare", "--mount", "sh", "-ec", f"mount --make-rprivate /; {mounts}", "sh"))
+
+    @keyword
+    def tokens_should_have_been_shown(self, *tokens):
+        assert self.api.shown == {f"Bearer {token}" for token in tokens}, self.api.shown
+
+    @keyword
+    def watcher_should_refuse(self, variable, named):
+        """It ends at once, and names that."""
+        before = len(self.log("refused"))
+        code = self.run_watcher("refused", (), (variable,)).wait(timeout=10)
+        said = self.log("refused")[before:]
+        assert code != 0 and named in said, f"exit {code}: {said}"
 
     @keyword
     def stop_watcher(self, name="watch", how="KILL"):
@@ -355,6 +413,11 @@ class Kube(Beside):
     # -- misbehaviour
 
     @keyword
+    def watches_so_far(self):
+        """How many were asked for, of all kinds together."""
+        return self.api.watches
+
+    @keyword
     def cluster_misbehaves(self, how):
         if how == "cut":
             self.api.cut()
@@ -373,12 +436,22 @@ class Kube(Beside):
         elif how == "throttled":
             self.api.throttled = 8
             self.api.cut()
+        elif how == "busy":
+            self.api.failures = 10_000
+        elif how == "dumb":
+            with self.api.changed:
+                self.api.is_dumb = True
+                self.api.changed.notify_all()
+        elif how == "brief":
+            self.api.is_brief = True
+            self.api.cut()
         elif how == "away":
             self.api.restart(1.5)
         elif how == "stale":
             self.api.remember_lists()
         elif how == "well":
-            self.api.twice = self.api.shuffled = self.api.is_slow = False
+            self.api.twice = self.api.shuffled = self.api.is_slow = self.api.is_dumb = self.api.is_brief = False
+            self.api.failures = 0
             self.api.stale = None
         else:
             raise AssertionError(f"{how} is no misbehaviour that is known")
@@ -438,7 +511,7 @@ class Kube(Beside):
         return keys | {("namespace", one["metadata"]["name"]) for one in objects["Namespace"].values()}
 
     @keyword
-    def datastore_should_follow(self):
+    def datastore_should_follow(self, within=PATIENCE):
         """The datastore comes to hold what the cluster makes, with labels and addresses as they are now, and nothing else of it."""
         def is_right(held):
             if set(held) != self.wanted():
@@ -447,7 +520,7 @@ class Kube(Beside):
             return all(self.is_as(entry, pods[key]) for (name, key), entry in held.items() if name == "pods")
 
         try:
-            come_to("the datastore holds what the cluster makes", self.held, is_right, PATIENCE, 0.1)
+            come_to("the datastore holds what the cluster makes", self.held, is_right, float(within), 0.1)
         except AssertionError as error:
             logs = "\n".join(self.log(name)[-3000:] for name in self.watchers)
             raise AssertionError(f"{error}; wanted {sorted(self.wanted())}\n{logs}") from None

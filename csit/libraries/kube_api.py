@@ -8,6 +8,8 @@ import copy
 import http.server
 import json
 import random
+import ssl
+import subprocess
 import threading
 import time
 import urllib.parse
@@ -68,6 +70,12 @@ class KubeApi:
         self.failures, self.twice, self.shuffled, self.stale = 0, False, False, None
         #: Answers that say to come back later, and whether all that is said comes in pieces.
         self.throttled, self.is_slow = 0, False
+        #: Nothing that is asked or watched while this is so is ever answered, nor is the way closed: as if a firewall had forgotten it.
+        self.is_dumb = False
+        #: Watches end as soon as they have told what is new; how many were asked for.
+        self.is_brief, self.watches = False, 0
+        #: What came as Authorization by TLS.
+        self.shown, self.secure = set(), None
         self.gone = 0
         api = self
 
@@ -96,6 +104,19 @@ class KubeApi:
         self.server = self.make_server(port)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
+    def serve_tls(self, folder):
+        """The same by TLS, on a port of its own; who is to believe it finds `ca.crt` in the folder. Returns the port."""
+        if self.secure is None:
+            names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"]
+            command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *names, "-keyout", f"{folder}/key.pem", "-out", f"{folder}/ca.crt"]
+            subprocess.run(command, check=True, capture_output=True, timeout=60)
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(f"{folder}/ca.crt", f"{folder}/key.pem")
+            self.secure = self.make_server(0)
+            self.secure.socket = context.wrap_socket(self.secure.socket, server_side=True)
+            threading.Thread(target=self.secure.serve_forever, daemon=True).start()
+        return self.secure.server_address[1]
+
     def leave(self):
         """Ends the server and all that it was saying; the cluster stays."""
         self.cut()
@@ -104,6 +125,9 @@ class KubeApi:
 
     def close(self):
         self.leave()
+        if self.secure is not None:
+            self.secure.shutdown()
+            self.secure.server_close()
         self.is_open = False
 
     def restart(self, away):
@@ -170,6 +194,10 @@ class KubeApi:
         length = int(request.headers.get("Content-Length") or 0)
         body = json.loads(request.rfile.read(length)) if length else None
         asked = Asked(request.command, request.path)
+        if isinstance(request.connection, ssl.SSLSocket):
+            self.shown.add(request.headers.get("Authorization"))
+        if self.is_dumb:
+            return self.swallow()
         with self.changed:
             if self.failures > 0:
                 self.failures -= 1
@@ -194,6 +222,11 @@ class KubeApi:
             code, one = self.one(asked, body, request.headers.get("Content-Type", ""))
             one = copy.deepcopy(one)
         self.say(request, code, one if one.get("kind") == "Status" else {**one, "kind": asked.kind, "apiVersion": asked.version})
+
+    def swallow(self):
+        """Says nothing more on this way."""
+        while self.is_open:
+            time.sleep(0.2)
 
     def one(self, asked, body, how):
         """What becomes of a request for one object: status and answer."""
@@ -241,6 +274,7 @@ class KubeApi:
     def watch(self, request, kind, version, behind, patience):
         with self.changed:
             epoch, compacted = self.epoch, self.compacted
+            self.watches += 1
             self.gone += behind < compacted
         expired = self.status(410, "Expired", "too old resource version")
         if behind < compacted and self.gone % 2:
@@ -257,17 +291,22 @@ class KubeApi:
         end = time.monotonic() + patience
         while time.monotonic() < end:
             with self.changed:
-                if not self.changed.wait_for(lambda: self.epoch != epoch or self.version > behind, BOOKMARK_PAUSE):
+                is_news = self.changed.wait_for(lambda: self.is_dumb or self.epoch != epoch or self.version > behind, 0 if self.is_brief else BOOKMARK_PAUSE)
+                if self.is_dumb:
+                    news = None
+                elif not is_news:
                     news = [("BOOKMARK", {"kind": kind, "apiVersion": version, "metadata": {"resourceVersion": str(behind)}})]
                 elif self.epoch != epoch:
                     break
                 else:
                     news = [(what, {**one, "kind": kind, "apiVersion": version}) for at, of, what, one in self.history if at > behind and of == kind]
                     behind = self.version
-                if self.twice:
+                if news and self.twice:
                     news = [event for event in news for _ in range(2)]
-                if self.shuffled:
+                if news and self.shuffled:
                     random.shuffle(news)
+            if news is None:
+                return self.swallow()
             for what, one in news:
                 line = json.dumps({"type": what, "object": one}).encode() + b"\n"
                 half = len(line) // 2
@@ -277,6 +316,8 @@ class KubeApi:
                         request.wfile.flush()
                         time.sleep(0.05)
             request.wfile.flush()
+            if self.is_brief:
+                break
         # Without the last chunk: as if the way had been cut.
         request.close_connection = True
 

@@ -7,8 +7,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use coeus_watch::List;
+use coeus_watch::client::{NoClient, Reach};
 use coeus_watch::elect::Candidacy;
-use coeus_watch::feed::{Feed, NoClient, Told};
+use coeus_watch::feed::{Feed, Told};
 use coeus_watch::lease::{Tenure, Timing};
 use coeus_watch::page;
 use coeus_watch::tally::Tally;
@@ -26,9 +27,12 @@ pub struct Kube {
     /// Keep the datastore true to a Kubernetes cluster until stopped
     #[arg(long)]
     pub kube: bool,
-    /// How to reach the cluster; without it KUBECONFIG, ~/.kube/config, or the account of the pod that this runs in
+    /// How to reach the cluster; without it the files of KUBECONFIG, else the account of the pod that this runs in, else ~/.kube/config
     #[arg(long, value_name = "FILE", requires = "kube")]
     pub kubeconfig: Option<PathBuf>,
+    /// An API server that has said nothing for so many seconds is asked anew
+    #[arg(long, value_name = "SECONDS", requires = "kube", default_value = "60", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub api_timeout: u32,
     /// UUID by which entries of this cluster are told from those of others
     #[arg(
         long,
@@ -221,7 +225,8 @@ impl Follower {
     /// When it cannot be told how to reach the cluster.
     pub fn start(asked: &Kube) -> Result<Follower, Failure> {
         let (tell, told) = mpsc::channel();
-        let feed = Feed::start(asked.kubeconfig.as_deref(), &tell).map_err(unknown)?;
+        let reach = Reach { kubeconfig: asked.kubeconfig.clone(), patience: asked.api_timeout };
+        let feed = Feed::start(&reach, &tell).map_err(unknown)?;
         let tenure = if asked.lease.is_some() { Tenure::of_election() } else { Tenure::always() };
         Ok(Follower { asked: asked.clone(), feed, tell, told, tenure, tally: Tally::default() })
     }

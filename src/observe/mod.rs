@@ -16,12 +16,16 @@ pub enum LogFormat {
     Json,
 }
 
+/// The client of Kubernetes tells each failure without saying of what; who asked tells it, too, and says so.
+const TOLD_ELSEWHERE: &str = "kube_client::client::builder=off";
+
 /// Starts logging to standard error. `filter` is in the syntax of `tracing`'s EnvFilter: `info`, `coeus=debug,warn` …
 ///
 /// # Errors
 /// When the filter cannot be read.
 pub fn start(filter: &str, format: LogFormat) -> Result<(), String> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| format!("log filter {filter:?}: {error}"))?;
+    let filter = EnvFilter::try_new(format!("{TOLD_ELSEWHERE},{filter}"))
+        .map_err(|error| format!("log filter {filter:?}: {error}"))?;
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     let started = match format {
         LogFormat::Text => lines.with_ansi(false).try_init(),

@@ -1,7 +1,6 @@
 //! Lists and watches of a cluster's API, as a stream of what is told.
 
 use std::fmt::Debug;
-use std::path::Path;
 use std::pin::pin;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -10,7 +9,6 @@ use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::{Endpoints, Namespace, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::watcher::{Config, Error, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
@@ -19,6 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use crate::answer;
+use crate::client::{NoClient, Reach, client};
 use crate::elect::{Campaign, Candidacy};
 use crate::lease::Tenure;
 use crate::report::Say;
@@ -46,35 +45,6 @@ pub enum Told {
     Stop,
 }
 
-/// How a cluster's API cannot be reached.
-#[derive(Debug, thiserror::Error)]
-pub enum NoClient {
-    #[error("{file}: {reason}")]
-    File { file: String, reason: String },
-    #[error("how to reach the cluster is not known: {0}")]
-    Unknown(#[from] kube::config::InferConfigError),
-    #[error("no thread can be started: {0}")]
-    Thread(#[from] std::io::Error),
-    #[error("the cluster's API cannot be used: {0}")]
-    Client(#[from] kube::Error),
-}
-
-/// A client of a cluster's API: as the file says, or KUBECONFIG, or `~/.kube/config`, or the account of the pod that this runs in.
-async fn client(kubeconfig: Option<&Path>) -> Result<Client, NoClient> {
-    let config = match kubeconfig {
-        Some(path) => {
-            let wrong = |reason: String| NoClient::File { file: path.display().to_string(), reason };
-            let read = Kubeconfig::read_from(path).map_err(|error| wrong(error.to_string()))?;
-            let options = KubeConfigOptions::default();
-            kube::Config::from_custom_kubeconfig(read, &options)
-                .await
-                .map_err(|error| wrong(error.to_string()))?
-        }
-        None => kube::Config::infer().await?,
-    };
-    Ok(Client::try_from(config)?)
-}
-
 /// A cluster that is listed and watched. Dropping it ends that.
 pub struct Feed {
     runtime: Runtime,
@@ -87,10 +57,12 @@ impl Feed {
     ///
     /// # Errors
     /// [`NoClient`]. That the cluster does not answer is none: it is asked again.
-    pub fn start(kubeconfig: Option<&Path>, told: &Sender<Told>) -> Result<Feed, NoClient> {
+    pub fn start(reach: &Reach, told: &Sender<Told>) -> Result<Feed, NoClient> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let client = runtime.block_on(client(kubeconfig))?;
-        follow(&runtime, &client, told);
+        let client = runtime.block_on(client(reach))?;
+        // A watch is ended by the API server before silence would end it, so that silence means that the way is gone.
+        let watches = Config::default().timeout(reach.patience);
+        follow(&runtime, &client, &watches, told);
         Ok(Feed { runtime, client, campaign: None })
     }
 
@@ -143,24 +115,24 @@ impl Feed {
 
 /// Lists and watches all kinds until the runtime is dropped or nobody listens. A watch that ends goes on where it was; one that cannot (410
 /// Gone) begins with a list.
-fn follow(runtime: &Runtime, client: &Client, told: &Sender<Told>) {
-    runtime.spawn(kind::<Namespace>(client.clone(), Kind::Namespace, told.clone()));
-    runtime.spawn(kind::<Node>(client.clone(), Kind::Node, told.clone()));
-    runtime.spawn(kind::<Pod>(client.clone(), Kind::Pod, told.clone()));
-    runtime.spawn(kind::<Service>(client.clone(), Kind::Service, told.clone()));
-    runtime.spawn(kind::<EndpointSlice>(client.clone(), Kind::Slice, told.clone()));
-    runtime.spawn(kind::<Endpoints>(client.clone(), Kind::Endpoints, told.clone()));
-    runtime.spawn(kind::<NetworkPolicy>(client.clone(), Kind::Policy, told.clone()));
+fn follow(runtime: &Runtime, client: &Client, watches: &Config, told: &Sender<Told>) {
+    runtime.spawn(kind::<Namespace>(client.clone(), watches.clone(), Kind::Namespace, told.clone()));
+    runtime.spawn(kind::<Node>(client.clone(), watches.clone(), Kind::Node, told.clone()));
+    runtime.spawn(kind::<Pod>(client.clone(), watches.clone(), Kind::Pod, told.clone()));
+    runtime.spawn(kind::<Service>(client.clone(), watches.clone(), Kind::Service, told.clone()));
+    runtime.spawn(kind::<EndpointSlice>(client.clone(), watches.clone(), Kind::Slice, told.clone()));
+    runtime.spawn(kind::<Endpoints>(client.clone(), watches.clone(), Kind::Endpoints, told.clone()));
+    runtime.spawn(kind::<NetworkPolicy>(client.clone(), watches.clone(), Kind::Policy, told.clone()));
 }
 
-async fn kind<K>(client: Client, kind: Kind, told: Sender<Told>)
+async fn kind<K>(client: Client, watches: Config, kind: Kind, told: Sender<Told>)
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Into<Object> + 'static,
 {
     let api = Api::<K>::all(client);
     let mut pause = PAUSES.0;
     loop {
-        let mut events = pin!(watcher(api.clone(), Config::default()));
+        let mut events = pin!(watcher(api.clone(), watches.clone()));
         let mut listed = Vec::new();
         while let Some(event) = events.next().await {
             // An API server may say 410 before a watch begins, too; then this watcher would ask for the same again and again.
@@ -180,7 +152,7 @@ where
                     let object = slim(object);
                     Told::Gone(kind, object.name(), object.version())
                 }
-                Err(error) => Told::Trouble(kind, error.to_string()),
+                Err(error) => Told::Trouble(kind, reason(&error)),
             };
             let is_trouble = matches!(news, Told::Trouble(..));
             if told.send(news).is_err() {
@@ -196,6 +168,20 @@ where
                 break;
             }
         }
+    }
+}
+
+/// What is wrong, in a line.
+fn reason(error: &Error) -> String {
+    let (what, why) = match error {
+        Error::InitialListFailed(why) => ("list", why),
+        Error::WatchStartFailed(why) | Error::WatchFailed(why) => ("watch", why),
+        Error::WatchError(status) => return format!("watch: {} ({})", status.message, status.code),
+        Error::NoResourceVersion => return error.to_string(),
+    };
+    match why {
+        kube::Error::Api(status) => format!("{what}: {} ({})", status.message, status.code),
+        other => format!("{what}: {other}"),
     }
 }
 

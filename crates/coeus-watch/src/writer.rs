@@ -86,6 +86,8 @@ pub struct Writer<D> {
     term: u64,
     cluster: Cluster,
     listed: BTreeSet<Kind>,
+    /// What cannot be heard now, and why.
+    unheard: BTreeMap<Kind, String>,
     /// `None`: that has to be asked.
     held: Option<Entries>,
     /// Places that may differ; all do where `held` was asked anew.
@@ -113,6 +115,7 @@ impl<D: Datastore> Writer<D> {
             term: 0,
             cluster: Cluster::new(id),
             listed: BTreeSet::new(),
+            unheard: BTreeMap::new(),
             held: None,
             due: BTreeSet::new(),
             refused: BTreeMap::new(),
@@ -207,21 +210,28 @@ impl<D: Datastore> Writer<D> {
     pub fn hear(&mut self, news: Told) {
         match news {
             Told::All(kind, objects) => {
+                self.heard(kind);
                 self.cluster.replace(kind, objects);
                 self.listed.insert(kind);
                 self.tally.listed(kind, self.listed.len());
             }
             Told::Is(object) => {
+                self.heard(object.kind());
                 self.tally.event(object.kind());
                 self.cluster.put(object);
             }
             Told::Gone(kind, name, version) => {
+                self.heard(kind);
                 self.tally.event(kind);
                 self.cluster.remove(kind, name, version);
             }
             Told::Trouble(kind, reason) => {
                 self.tally.trouble(kind);
-                warn!(?kind, reason, "the cluster cannot be heard; it is asked again")
+                // The same is said once, however long it lasts.
+                if self.unheard.get(&kind) != Some(&reason) {
+                    warn!(?kind, reason, "the cluster cannot be heard; it is asked again");
+                    self.unheard.insert(kind, reason);
+                }
             }
             Told::Unsaid(say) => self.desk.forget(&say),
             Told::Led | Told::Stop => {}
@@ -229,6 +239,12 @@ impl<D: Datastore> Writer<D> {
         self.due.extend(self.cluster.take_changes());
         if !self.due.is_empty() {
             self.tally.behind(Instant::now());
+        }
+    }
+
+    fn heard(&mut self, kind: Kind) {
+        if self.unheard.remove(&kind).is_some() {
+            info!(?kind, "the cluster is heard again");
         }
     }
 
