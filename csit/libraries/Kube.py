@@ -324,6 +324,14 @@ class Kube(Beside):
         return len(events)
 
     @keyword
+    def event_should_be_seen_again(self, name, reason, times):
+        def counts():
+            events = [one for one in self.api.objects["Event"].values() if one["regarding"]["name"] == name and one["reason"] == reason]
+            return [one.get("series", {}).get("count") for one in events]
+
+        come_to(f"{reason} of {name} is seen {times} times", counts, lambda found: found == [int(times)], PATIENCE, 0.2)
+
+    @keyword
     def note_of_event(self, name, reason):
         events = [one for one in self.api.objects["Event"].values() if one["regarding"]["name"] == name and one["reason"] == reason]
         return events[0]["note"]

@@ -125,7 +125,8 @@ What Waits Is Told Once
     Start A Watcher    one
     Start A Watcher    two
     Leader Should Become    one    two
-    Sleep    8 s
+    # The new leader sees that it waits still, and says so in the event that is there.
+    Event Should Be Seen Again    w1    NetworkPending    2
     Events Should Become    w1    NetworkPending    1
     Plug Pod As Annotated    w1    blue    1
     Network Should Become    blue    w1    True    NetworkProgrammed

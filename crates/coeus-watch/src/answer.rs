@@ -40,6 +40,10 @@ pub async fn run(
         if tenure.term(Instant::now()).is_none()
             || forbidden.get(what).is_some_and(|until| Instant::now() < *until)
         {
+            // It is news still, for the time after.
+            if told.send(Told::Unsaid(Box::new(say))).is_err() {
+                return;
+            }
             continue;
         }
         let outcome = tokio::time::timeout(PATIENCE, tell(&client, &identity, &say)).await;
@@ -97,11 +101,29 @@ async fn tell(client: &Client, identity: &str, say: &Say) -> kube::Result<()> {
         Say::Event(about, reason, note) => {
             let event = event(about, reason, note, identity);
             let namespace = event.metadata.namespace.clone().unwrap_or_default();
-            Api::<Event>::namespaced(client.clone(), &namespace)
-                .create(&PostParams::default(), &event)
-                .await
-                .map(drop)
+            let events = Api::<Event>::namespaced(client.clone(), &namespace);
+            match events.create(&PostParams::default(), &event).await {
+                Err(kube::Error::Api(status)) if status.code == 409 => {
+                    seen_again(&events, event.metadata.name.as_deref().unwrap_or_default()).await
+                }
+                done => done.map(drop),
+            }
         }
+    }
+}
+
+/// Has an event that is there already say that it is seen again, and when: so it lasts, and nobody takes it for over.
+async fn seen_again(events: &Api<Event>, name: &str) -> kube::Result<()> {
+    let counted = async {
+        let Some(there) = events.get_opt(name).await? else { return Ok(()) };
+        let count = there.series.map_or(1, |series| series.count).saturating_add(1);
+        let series = json!({"series": {"count": count, "lastObservedTime": MicroTime(Timestamp::now())}});
+        events.patch(name, &PatchParams::default(), &Patch::Merge(series)).await.map(drop)
+    };
+    match counted.await {
+        // An account that may make events and no more has made it: that was the news.
+        Err(kube::Error::Api(status)) if status.code == 403 => Ok(()),
+        done => done,
     }
 }
 
@@ -130,5 +152,33 @@ fn event(about: &About, reason: &str, note: &str, identity: &str) -> Event {
             ..ObjectReference::default()
         }),
         ..Event::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_said_because_another_leads_comes_back() {
+        let about = About {
+            kind: "Pod",
+            api_version: "v1",
+            namespace: "blue".into(),
+            name: "p1".into(),
+            uid: "u1".into(),
+        };
+        let one = Say::Event(about, "NetworkPending", "no port".into());
+        let (say, says) = tokio::sync::mpsc::channel(1);
+        let (told, hear) = std::sync::mpsc::channel();
+        say.try_send(one.clone()).unwrap();
+        drop(say);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            // Nobody is there, and nobody is asked.
+            let client = Client::try_from(kube::Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
+            run(client, "one".into(), Tenure::of_election(), says, told).await;
+        });
+        assert_eq!(hear.try_iter().collect::<Vec<_>>(), [crate::feed::Told::Unsaid(Box::new(one))]);
     }
 }

@@ -28,6 +28,9 @@ const NOTE: usize = 1000;
 const GRACE: Duration = Duration::from_secs(5);
 /// The same is said again after so long, if it has not come to be.
 const AGAIN: Duration = Duration::from_secs(10);
+/// An event is renewed after so long while its reason lasts: an API server keeps it for an hour. And when its reason is there anew, but not more often than that.
+const LASTS: Duration = Duration::from_secs(1800);
+const RECURS: Duration = Duration::from_secs(300);
 
 /// How far the network of a pod is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -232,22 +235,19 @@ pub struct Desk {
 impl Desk {
     /// Whether it is to be said now.
     pub fn admits(&mut self, say: &Say, now: Instant) -> bool {
-        let repeats = |before: &(Say, Instant)| match (&before.0, say) {
-            (Say::Event(_, was, text), Say::Event(_, reason, note)) => was == reason && text == note,
-            (before_say, say) => before_say == say && now < before.1 + AGAIN,
+        let said = self.said.get(say.about()).into_iter().flatten();
+        let Say::Event(about, reason, note) = say else {
+            return !said.clone().any(|(before, at)| before == say && now < *at + AGAIN);
         };
-        if self.said.get(say.about()).is_some_and(|said| said.iter().any(repeats)) {
-            return false;
+        let text = format!("{reason} {note}");
+        let waits = self.waits.entry(about.clone()).or_insert_with(|| (text.clone(), now));
+        if waits.0 != text {
+            *waits = (text, now);
         }
-        if let Say::Event(about, reason, note) = say {
-            let text = format!("{reason} {note}");
-            let waits = self.waits.entry(about.clone()).or_insert_with(|| (text.clone(), now));
-            if waits.0 != text {
-                *waits = (text, now);
-            }
-            return now >= waits.1 + GRACE;
-        }
-        true
+        let since = waits.1;
+        let last = said.clone().filter(|(before, _)| before == say).map(|(_, at)| *at).max();
+        let is_fresh = last.is_none_or(|at| now >= at + if since > at { RECURS } else { LASTS });
+        is_fresh && now >= since + GRACE
     }
 
     /// Whether it only waits to have lasted.
@@ -261,7 +261,10 @@ impl Desk {
         let said = self.said.entry(say.about().clone()).or_default();
         // Of an annotation or a condition only the last counts; of events some, as reasons come again.
         let is_event = matches!(say, Say::Event(..));
-        said.retain(|(before, _)| is_event || std::mem::discriminant(before) != std::mem::discriminant(say));
+        said.retain(|(before, _)| match is_event {
+            true => before != say,
+            false => std::mem::discriminant(before) != std::mem::discriminant(say),
+        });
         if said.len() > 16 {
             said.remove(0);
         }
@@ -434,9 +437,14 @@ mod tests {
         assert!(!desk.admits(&event("no node"), after(8)) && desk.admits(&event("no node"), after(9)));
         desk.note(&event("no node"), after(9));
         assert!(!desk.ripens(&event("no node")));
-        assert!(!desk.admits(&event("no node"), after(9_000)));
+        assert!(!desk.admits(&event("no node"), after(1_808)), "for the same reason there is one event");
+        assert!(desk.admits(&event("no node"), after(1_809)), "which is renewed");
+        desk.note(&event("no node"), after(1_809));
+        assert_eq!(desk.said[&about].len(), 1);
         desk.keep(|_| true, |_| false);
-        assert!(!desk.admits(&event("no node"), after(9_001)), "for the same reason there is one event");
+        assert!(!desk.admits(&event("no node"), after(1_900)), "it waits anew");
+        assert!(!desk.admits(&event("no node"), after(2_108)), "as often as it likes");
+        assert!(desk.admits(&event("no node"), after(2_109)));
         assert!(
             !desk.admits(&event("no port"), after(9_001)) && desk.admits(&event("no port"), after(9_006))
         );
