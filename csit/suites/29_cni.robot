@@ -122,6 +122,12 @@ Each Version Is Answered In Its Own Words
         ${said}=    Evaluate    $answer["ips"][0].get("version", "none") + " " + str($answer["interfaces"][1].get("mtu", "none"))
         ${wanted}=    Evaluate    {"1.0.0": "none none", "1.1.0": "none 1450"}.get($version, "4 none")
         Should Be Equal    ${said}    ${wanted}
+        # CHECK came with 0.4.0, GC and STATUS with 1.1.0; what a runtime kept of ADD is understood in the words of its version.
+        ${code}=    Evaluate    1 if $version < "0.4.0" else 0
+        Call By Cni    CHECK    default:words    expected=${code}
+        ${code}=    Evaluate    1 if $version < "1.1.0" else 0
+        Call Of Node    1    STATUS    ${code}
+        Collect By Cni    1    default:words    expected=${code}
         Delete By Cni    default:words
     END
     [Teardown]    Usual Networks

@@ -64,6 +64,19 @@ A Way On Which Nothing Comes Any More Is Left
     Cluster Misbehaves    well
     Datastore Should Follow    within=20
 
+A Bookmark Keeps A Watch From Beginning Anew
+    [Documentation]    Pods have been quiet while others changed, and the history of that is gone: they are not listed again, since a bookmark told how far they are.
+    Stop Watcher
+    Start Watcher    --metrics    127.0.0.1:9464
+    Metric Should Become    lists_total{kind="pods"}    1
+    Namespace Is    blue    team=a
+    Datastore Should Follow
+    Sleep    2.5 s
+    Cluster Misbehaves    gone
+    Pod Runs    blue    k1    1    10.11.1.15
+    Datastore Should Follow
+    Metric Should Become    lists_total{kind="pods"}    1
+
 Watches That End At Once Are Not Begun Without A Pause
     Cluster Misbehaves    brief
     Sleep    1 s
