@@ -450,6 +450,8 @@ class Kube(Beside):
             with self.api.changed:
                 self.api.is_dumb = True
                 self.api.changed.notify_all()
+        elif how == "restored":
+            self.api.restore()
         elif how == "brief":
             self.api.is_brief = True
             self.api.cut()

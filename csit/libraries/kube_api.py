@@ -188,6 +188,16 @@ class KubeApi:
         with self.changed:
             self.compacted, self.history = self.version, []
 
+    def restore(self):
+        """Is what it was some time ago: what comes has versions that were given before."""
+        with self.changed:
+            self.version -= 50
+            self.compacted, self.history = self.version, []
+            for objects in self.objects.values():
+                for one in objects.values():
+                    one["metadata"]["resourceVersion"] = str(min(self.version, int(one["metadata"]["resourceVersion"])))
+            self.cut()
+
     # -- HTTP
 
     def answer(self, request):
@@ -276,6 +286,11 @@ class KubeApi:
             epoch, compacted = self.epoch, self.compacted
             self.watches += 1
             self.gone += behind < compacted
+            is_ahead = behind > self.version
+        if is_ahead:
+            ahead = self.status(504, "Timeout", f"Too large resource version: {behind}, current: {self.version}")
+            ahead["details"] = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}], "retryAfterSeconds": 1}
+            return self.say(request, 504, ahead)
         expired = self.status(410, "Expired", "too old resource version")
         if behind < compacted and self.gone % 2:
             return self.say(request, 410, expired)

@@ -77,6 +77,19 @@ A Bookmark Keeps A Watch From Beginning Anew
     Datastore Should Follow
     Metric Should Become    lists_total{kind="pods"}    1
 
+An API Server That Was Restored Is Listed Anew
+    [Documentation]    Its versions are behind those that the watcher has heard of, and come a second time.
+    FOR    ${number}    IN RANGE    30
+        Namespace Is    blue    team=t${number}
+    END
+    Pod Runs    blue    k2    1    10.11.1.16
+    Datastore Should Follow
+    Cluster Misbehaves    restored
+    Pod Goes    blue    k1
+    Pod Runs    blue    k2    1    10.11.1.16    app=web
+    Pod Runs    blue    k3    1    10.11.1.17
+    Datastore Should Follow    within=15
+
 Watches That End At Once Are Not Begun Without A Pause
     Cluster Misbehaves    brief
     Sleep    1 s

@@ -9,6 +9,7 @@ use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::{Endpoints, Namespace, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::core::Status;
 use kube::runtime::watcher::{Config, Error, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
@@ -135,8 +136,9 @@ where
         let mut events = pin!(watcher(api.clone(), watches.clone()));
         let mut listed = Vec::new();
         while let Some(event) = events.next().await {
-            // An API server may say 410 before a watch begins, too; then this watcher would ask for the same again and again.
-            let is_gone = matches!(&event, Err(Error::WatchStartFailed(kube::Error::Api(status))) if status.code == 410);
+            // An API server may say 410 before a watch begins, too; and one that was restored from a copy does not know the version yet. This
+            // watcher would ask for the same again and again.
+            let is_gone = matches!(&event, Err(Error::WatchStartFailed(kube::Error::Api(status))) if status.code == 410 || is_ahead(status));
             let news = match event {
                 Ok(Event::Init) => {
                     listed.clear();
@@ -169,6 +171,12 @@ where
             }
         }
     }
+}
+
+/// Whether what was asked for is later than all that the API server knows.
+fn is_ahead(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.reason == "ResourceVersionTooLarge")
 }
 
 /// What is wrong, in a line.
