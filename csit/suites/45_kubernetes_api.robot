@@ -5,6 +5,9 @@ Library             ../libraries/Kube.py
 Suite Setup         Start A Cluster Of One Node
 Suite Teardown      Run Keywords    Stop Cluster    AND    Stop Lab
 
+*** Variables ***
+@{SUBNETS}          --allocate    --cluster-cidr    10.244.0.0/22    --node-cidr-mask-size    24
+
 *** Test Cases ***
 Two Files Say Together How The Cluster Is Reached
     [Documentation]    One has the cluster, the other, behind one that is not there, the context and a cluster of the same name that leads nowhere.
@@ -109,6 +112,20 @@ Lists That Are Never Answered Are Asked For Again
     Sleep    2 s
     Cluster Misbehaves    well
     Datastore Should Follow    within=20
+
+A Node To Which The Cluster Gives No Subnet Gets One Of The Range
+    Node Joins    1
+    Start Watcher    @{SUBNETS}
+    Pod Waits    blue    c1    1
+    Pod Should Be Given    blue    c1    10.244.0.2/24
+    Plug Pod As Annotated    c1    blue    1
+    Network Should Become    blue    c1    True    NetworkProgrammed
+    Stop Watcher
+    # It is the node's still when another watcher comes.
+    Start Watcher    @{SUBNETS}
+    Pod Waits    blue    c2    1
+    Pod Should Be Given    blue    c2    10.244.0.3/24
+    [Teardown]    Run Keywords    Stop Watcher    AND    Pod Goes    blue    c1    AND    Pod Goes    blue    c2    AND    Node Joins    1    10.11.1.0/24
 
 *** Keywords ***
 Start A Cluster Of One Node

@@ -12,6 +12,7 @@ use coeus_watch::elect::Candidacy;
 use coeus_watch::feed::{Feed, Told};
 use coeus_watch::lease::{Tenure, Timing};
 use coeus_watch::page;
+use coeus_watch::subnets::Subnets;
 use coeus_watch::tally::Tally;
 use coeus_watch::writer::{Datastore, ServiceRange, Trouble, Writer};
 use ipnetwork::IpNetwork;
@@ -61,6 +62,12 @@ pub struct Kube {
     /// Give pods that have no address one of their node's podCIDR, else of the DHCP pools of their namespace
     #[arg(long, requires = "kube")]
     pub allocate: bool,
+    /// Give nodes that have no podCIDR a subnet of this range, which their entries keep: for clusters whose controller-manager allocates none
+    #[arg(long, value_name = "CIDR", requires = "kube")]
+    pub cluster_cidr: Option<String>,
+    /// Length of such a subnet's prefix; without it 24, of IPv6 64
+    #[arg(long, value_name = "LENGTH", requires = "cluster_cidr", value_parser = clap::value_parser!(u8).range(1..=126))]
+    pub node_cidr_mask_size: Option<u8>,
     /// Range of the services to which the cluster gives no clusterIP, one IPv4 and one IPv6 at most: where the datastore has no coeus-service:service-pool, this is it. Not the API
     /// server's own range
     #[arg(long, value_name = "CIDR[,CIDR]", requires = "kube", value_parser = service_range)]
@@ -77,6 +84,14 @@ impl Kube {
             .clone()
             .filter(|given| !given.is_empty())
             .unwrap_or_else(|| format!("{}_{:08x}", host_name(), rand::random::<u32>()))
+    }
+
+    /// # Errors
+    /// When the range cannot be shared out.
+    fn subnets(&self) -> Result<Option<Subnets>, Failure> {
+        let wrong = |why| Failure::Failed(format!("--cluster-cidr: {why}"));
+        let subnets = self.cluster_cidr.as_ref().map(|cidr| Subnets::new(cidr, self.node_cidr_mask_size));
+        subnets.transpose().map_err(wrong)
     }
 
     fn candidacy(&self, identity: &str) -> Option<Candidacy> {
@@ -211,6 +226,7 @@ fn away(failure: Failure) -> Trouble {
 /// One that follows a cluster.
 pub struct Follower {
     asked: Kube,
+    subnets: Option<Subnets>,
     feed: Feed,
     tell: mpsc::Sender<Told>,
     told: mpsc::Receiver<Told>,
@@ -222,13 +238,14 @@ impl Follower {
     /// Begins to listen to the cluster.
     ///
     /// # Errors
-    /// When it cannot be told how to reach the cluster.
+    /// When it cannot be told how to reach the cluster, or a range cannot be shared out.
     pub fn start(asked: &Kube) -> Result<Follower, Failure> {
+        let subnets = asked.subnets()?;
         let (tell, told) = mpsc::channel();
         let reach = Reach { kubeconfig: asked.kubeconfig.clone(), patience: asked.api_timeout };
         let feed = Feed::start(&reach, &tell).map_err(unknown)?;
         let tenure = if asked.lease.is_some() { Tenure::of_election() } else { Tenure::always() };
-        Ok(Follower { asked: asked.clone(), feed, tell, told, tenure, tally: Tally::default() })
+        Ok(Follower { asked: asked.clone(), subnets, feed, tell, told, tenure, tally: Tally::default() })
     }
 
     /// By which it is told to stop.
@@ -257,7 +274,7 @@ impl Follower {
         let writer = Writer::new(&self.asked.cluster_id, Restconf(requests), tenure.clone());
         let resync = Duration::from_secs(self.asked.resync.into());
         let range = self.asked.service_cidr.clone().unwrap_or_default();
-        let writer = writer.ranging(range);
+        let writer = writer.ranging(range).subnetting(self.subnets);
         writer.giving(self.asked.allocate).telling(teller).counting(self.tally).run(&self.told, resync);
         if let Some(candidacy) = &candidacy {
             self.feed.resign(candidacy, &tenure);

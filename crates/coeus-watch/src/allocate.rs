@@ -143,7 +143,7 @@ fn lowest(range: &Range, taken: &BTreeSet<IpAddr>) -> Option<IpAddr> {
 }
 
 /// First and last address, and the length of the prefix.
-fn subnet(text: &str) -> Option<(IpAddr, IpAddr, u8)> {
+pub(crate) fn subnet(text: &str) -> Option<(IpAddr, IpAddr, u8)> {
     let (first, length) = text.split_once('/')?;
     let (first, length): (IpAddr, u8) = (first.parse().ok()?, length.parse().ok()?);
     let bits: u32 = if first.is_ipv4() { 32 } else { 128 };
@@ -156,7 +156,7 @@ fn bits_below(count: u32) -> u128 {
     1_u128.checked_shl(count).map_or(u128::MAX, |bit| bit - 1)
 }
 
-fn number(address: IpAddr) -> u128 {
+pub(crate) fn number(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => u32::from(address).into(),
         IpAddr::V6(address) => address.into(),
@@ -164,7 +164,7 @@ fn number(address: IpAddr) -> u128 {
 }
 
 /// The address of a number, of the version of another.
-fn address(number: u128, like: IpAddr) -> IpAddr {
+pub(crate) fn address(number: u128, like: IpAddr) -> IpAddr {
     match like {
         IpAddr::V4(_) => Ipv4Addr::from(u32::try_from(number).unwrap_or(u32::MAX)).into(),
         IpAddr::V6(_) => Ipv6Addr::from(number).into(),

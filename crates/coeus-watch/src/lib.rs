@@ -2,7 +2,7 @@
 //!
 //! What a cluster holds follows from its lists and watches ([`Cluster`]); what the datastore should hold of it follows from that, object by
 //! object ([`mapping`]); and what is to be written is the difference to what it holds ([`reconcile`]). Which of several watchers writes is decided by
-//! a lease ([`lease`]), which addresses pods get that have none by what is free ([`allocate`]), and what the cluster hears of its pods by what it says of
+//! a lease ([`lease`]), which addresses pods and which subnets nodes get that have none by what is free ([`allocate`], [`subnets`]), and what the cluster hears of its pods by what it says of
 //! them already ([`report`]). All of that is pure. [`client`] finds the cluster, [`feed`] lists and watches, [`elect`] holds the lease, [`writer`] writes, [`answer`] tells the cluster; [`tally`] counts it, and
 //! [`page`] shows that.
 
@@ -19,6 +19,7 @@ pub mod mapping;
 pub mod page;
 pub mod reconcile;
 pub mod report;
+pub mod subnets;
 pub mod tally;
 mod value;
 pub mod writer;

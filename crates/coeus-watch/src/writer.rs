@@ -1,4 +1,4 @@
-//! Writes to the datastore what follows from a cluster, and keeps it so; `give` finds addresses for pods that have none, `look` tells the cluster
+//! Writes to the datastore what follows from a cluster, and keeps it so; `give` finds addresses for pods that have none, `share` subnets for nodes, `look` tells the cluster
 //! how far its pods are.
 //!
 //! It goes by levels, not by edges: what is written is always the difference between what the cluster makes now and what the datastore is
@@ -7,6 +7,7 @@
 mod give;
 mod look;
 mod pool;
+mod share;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -18,6 +19,7 @@ use tracing::{info, warn};
 use give::Given;
 use look::Looks;
 pub use pool::ServiceRange;
+use share::Shared;
 
 use crate::feed::Told;
 use crate::lease::Tenure;
@@ -96,6 +98,7 @@ pub struct Writer<D> {
     refused: BTreeMap<Place, String>,
     patches: u64,
     given: Given,
+    shared: Shared,
     /// From which services get addresses here, and whether the datastore is to be asked about it.
     range: ServiceRange,
     is_range_due: bool,
@@ -121,6 +124,7 @@ impl<D: Datastore> Writer<D> {
             refused: BTreeMap::new(),
             patches: 0,
             given: Given::default(),
+            shared: Shared::default(),
             range: ServiceRange::default(),
             is_range_due: true,
             tell: None,
@@ -285,6 +289,7 @@ impl<D: Datastore> Writer<D> {
             };
             let mut wanted = part(self.cluster.entries());
             let held = self.held.as_ref().map(part).unwrap_or_default();
+            self.share(&mut wanted, &held);
             self.give(&mut wanted, &held)?;
             let edits = reconcile::edits(&wanted, &held);
             edits.chunks(TOGETHER).try_for_each(|chunk| self.write(chunk))?;
@@ -302,8 +307,10 @@ impl<D: Datastore> Writer<D> {
         for list in List::ALL {
             let body = self.datastore.read(list)?;
             let own = reconcile::held(list, &body, self.cluster.id());
-            if list == List::Pods {
-                self.given.others = give::of_others(&body, &own);
+            match list {
+                List::Pods => self.given.others = give::of_others(&body, &own),
+                List::Nodes => self.shared.others = share::of_others(&body, &own),
+                _ => {}
             }
             held.extend(own);
         }

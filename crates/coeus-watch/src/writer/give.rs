@@ -93,7 +93,8 @@ impl<D: Datastore> Writer<D> {
 
     /// Where a pod's addresses may be from.
     pub(super) fn ranges(&self, pod: &Pod) -> Vec<Range> {
-        let of_node = self.cluster.node_of(pod).map(allocate::of_node).unwrap_or_default();
+        let mut of_node = self.cluster.node_of(pod).map(allocate::of_node).unwrap_or_default();
+        of_node.extend(self.shared_with(pod).and_then(allocate::of_cidr));
         if !of_node.is_empty() {
             return of_node;
         }

@@ -321,6 +321,51 @@ fn who_wants_a_port_that_another_has_uses_up_no_addresses() {
     assert_eq!((writer.refused().count(), address_of(&fake, 2)), (0, json!("10.1.0.3")));
 }
 
+fn named(number: u32, cidr: Option<&str>) -> Object {
+    let read = json!({"metadata": {"name": format!("n{number}"), "uid": uid(90 + number)}, "spec": {"podCIDR": cidr}});
+    serde_json::from_value::<k8s_openapi::api::core::v1::Node>(read).unwrap().into()
+}
+
+#[test]
+fn nodes_without_a_subnet_get_one_and_keep_it() {
+    let fake = Fake::default();
+    let path = |number| Place::new(List::Nodes, uid(number)).to_string();
+    let foreign = json!({"uid": uid(50), "host-name": "by hand", "pod-cidr": "10.244.0.0/24"});
+    fake.0.borrow_mut().entries.insert(path(50), foreign);
+    let subnet = |number: u32| fake.0.borrow().entries[&path(90 + number)]["pod-cidr"].clone();
+    let writer = || {
+        let subnets = crate::subnets::Subnets::new("10.244.0.0/21", Some(24)).unwrap();
+        Writer::new("c1", fake.clone(), Tenure::always()).giving(true).subnetting(Some(subnets))
+    };
+    let mut first = listed_with(writer(), vec![bare(1, |_| ())]);
+    first.hear(Told::All(Kind::Node, vec![named(1, None), named(2, Some("10.244.1.0/24"))]));
+    assert_eq!(first.catch_up(), Ok(()));
+    assert_eq!((subnet(1), subnet(2)), (json!("10.244.2.0/24"), json!("10.244.1.0/24")));
+    assert_eq!(address_of(&fake, 1), "10.244.2.2");
+    first.hear(Told::Is(named(3, None)));
+    assert_eq!(first.catch_up(), Ok(()));
+    assert_eq!(subnet(3), "10.244.3.0/24");
+    // Another watcher leads, and a node that comes first in all order is new.
+    let mut second = listed_with(writer(), vec![bare(1, |_| ())]);
+    let writes = fake.0.borrow().writes;
+    second.hear(Told::All(Kind::Node, vec![named(1, None), named(2, Some("10.244.1.0/24")), named(3, None)]));
+    assert_eq!(second.catch_up(), Ok(()));
+    assert_eq!(fake.0.borrow().writes, writes, "nothing differs");
+    second.hear(Told::Is(named(0, None)));
+    assert_eq!(second.catch_up(), Ok(()));
+    assert_eq!(
+        (subnet(0), subnet(1), subnet(3)),
+        (json!("10.244.4.0/24"), json!("10.244.2.0/24"), json!("10.244.3.0/24"))
+    );
+    // A subnet is free again with its node; who finds none is told of.
+    second.hear(Told::Gone(Kind::Node, (String::new(), "n3".into()), None));
+    (4..=8).for_each(|number| second.hear(Told::Is(named(number, None))));
+    assert_eq!(second.catch_up(), Ok(()));
+    assert_eq!(subnet(4), "10.244.3.0/24");
+    let lacking: Vec<_> = second.given.lacking.keys().map(|place| place.key.clone()).collect();
+    assert_eq!((subnet(7), lacking), (json!("10.244.7.0/24"), vec![uid(98)]));
+}
+
 #[test]
 fn what_an_annotation_says_is_given_again() {
     let fake = Fake::default();
