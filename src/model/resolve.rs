@@ -49,6 +49,9 @@ impl Model {
         let Draft { mut interface, claims } = draft;
         self.leave_limits(before.as_ref().map(|entry| &entry.interface), &interface);
         self.conclude(&mut interface, &claims);
+        if let Some(wanted) = &wanted {
+            self.note_switch(&mut interface, wanted);
+        }
         interface.spell();
         interface.pending.shrink_to_fit();
         interface.notes.shrink_to_fit();
@@ -250,14 +253,27 @@ impl Model {
         interface.attachment =
             Some(Attachment { dpid, port: port.id.name.clone(), ofport: port.ofport, vlan, mac });
         interface.mac_text = port.mac_text.clone().filter(|_| port.attached_mac == Some(mac));
-        if let Some(switch) = self.switches.get(&dpid) {
-            if switch.local_ip.is_none() {
-                interface.notes.push(Reason::NoTunnelAddress(dpid));
-            } else if switch.tunnel.is_none() {
-                interface.notes.push(Reason::NoTunnelPort(dpid));
-            }
-            interface.notes.extend(self.no_prefix(dpid).cloned());
+    }
+
+    /// What is to be said of the switch that an interface is plugged into. One that is not plugged in would not hear of its changes.
+    fn note_switch(&self, interface: &mut Interface, wanted: &Wanted) {
+        let Some(dpid) = interface.plugged().map(|(_, _, attachment)| attachment.dpid) else { return };
+        let Some(switch) = self.switches.get(&dpid) else { return };
+        let mut notes = Vec::new();
+        // The host of a pod in a virtual machine is that machine.
+        let host = wanted.host.filter(|_| wanted.vlan.is_none());
+        if let (Some(at), Some(host)) = (switch.local_ip, host)
+            && !self.is_node(host, IpAddr::V4(at))
+        {
+            notes.push(Reason::PortElsewhere { switch: dpid, at, host });
         }
+        if switch.local_ip.is_none() {
+            notes.push(Reason::NoTunnelAddress(dpid));
+        } else if switch.tunnel.is_none() {
+            notes.push(Reason::NoTunnelPort(dpid));
+        }
+        notes.extend(self.no_prefix(dpid).cloned());
+        interface.notes.splice(0..0, notes);
     }
 
     /// The port that carries this interface: of several with its name, the one on the pod's own node, else of the lowest dpid;
@@ -281,13 +297,7 @@ impl Model {
             Some((!at_home, dpid, self.ports.get(id)?))
         });
         let ports: SmallVec<[_; 2]> = ports.collect();
-        let (away, dpid, port) = ports.iter().min_by_key(|(away, dpid, port)| (*away, *dpid, port.ofport))?;
-        // The host of a pod in a virtual machine is that machine.
-        if let (true, None, Some(host)) = (*away, wanted.vlan, wanted.host)
-            && let Some(at) = self.switches.get(dpid).and_then(|switch| switch.local_ip)
-        {
-            interface.notes.push(Reason::PortElsewhere { switch: *dpid, at, host });
-        }
+        let (_, dpid, port) = ports.iter().min_by_key(|(away, dpid, port)| (*away, *dpid, port.ofport))?;
         if ports.len() > 1 {
             interface.notes.push(Reason::SeveralPorts { name: name.clone(), switch: *dpid });
         }

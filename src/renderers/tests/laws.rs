@@ -181,6 +181,11 @@ fn any_row() -> impl Strategy<Value = Row> {
         2 => (node(), 7_u32..9).prop_map(|(node, ofport)| node_port(node, ofport)),
         1 => node().prop_map(|node| without(&node_port(node, 7))),
         1 => node().prop_map(|node| translated_both(&[(node, "203.0.113.5")], &[(node, "2001:db8:5::5")])),
+        // Addresses of which something is to be said: within a prefix of pods, or of a node.
+        2 => (node(), prop::option::of(node())).prop_map(|(node, other)| {
+            let source = other.map_or("10.0.0.9".to_owned(), |other| host(other).to_string());
+            translated(&[(node, &source)])
+        }),
         1 => Just(Row::SourceNat(None)),
         2 => (node(), prop::sample::select(&EXTERNAL[..]), prop::sample::select(&SHARED[..]))
             .prop_map(|(node, network, (v4, v6))| translated_by_both(network, &[(node, v4)], &[(node, v6)])),
