@@ -9,6 +9,7 @@ use coeus_cni::{Call, Code, Error, Interface, Ip, Request, Success};
 use super::Agent;
 use super::addresses::{Plan, Terms};
 use super::announce::announce;
+use super::datastore::Trouble;
 use super::layout::Layout;
 use super::link::{self, Inside};
 use super::namespace::Namespace;
@@ -22,6 +23,9 @@ use super::{asks, rules};
 
 /// For the pod's entry, and again for the switch, unless the configuration says (key `timeout`).
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What was read earlier is read again.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// Takes everything down again, unless it is told that all went well.
 pub(super) struct Undo<'a> {
@@ -106,18 +110,21 @@ impl Agent {
                 .with("give coeus node --address, or set other_config:local_ip of Open vSwitch")
         })?;
         self.start(request, &way, &namespace, &mut undo)?;
-        let target = match self.target(request)? {
+        let (found, usual) = self.look_up(request, node);
+        let target = match found? {
             // What it wrote goes with it, so the entry is looked for again.
             target if self.takes_over(request, &target)? => self.target(request)?,
             target => target,
         };
         undo.record.is_of(&target);
         undo.save()?;
-        let plan = self.datastore.plan(
-            &target.namespace,
-            target.network.as_deref(),
-            target.entry.host.unwrap_or(node),
-        )?;
+        let host = target.entry.host.unwrap_or(node);
+        let is_usual =
+            target.network.is_none() && host == node && target.namespace == request.pod_namespace();
+        let plan = match usual.filter(|_| is_usual) {
+            Some(plan) => plan?,
+            None => self.datastore.plan(&target.namespace, target.network.as_deref(), host)?,
+        };
         let layout = self.lay_out((request, call), &target, &plan, node, &mut undo)?;
         let own = target.entry.host.into_iter().chain([node]).collect();
         undo.record.led = rules::led(&asks::host_ports(request, &target), &own);
@@ -165,6 +172,22 @@ impl Agent {
             ips: layout.terms.iter().map(ip).collect(),
             routes: layout.routes,
             dns: layout.dns,
+        })
+    }
+
+    /// The pod's entry, and meanwhile what bears on a pod of that namespace on this node in most cases; nothing if that was long ago when the
+    /// entry came.
+    fn look_up(
+        &self,
+        request: &Request,
+        node: IpAddr,
+    ) -> (Result<Target, Error>, Option<Result<Plan, Trouble>>) {
+        let begin = Instant::now();
+        std::thread::scope(|scope| {
+            let plan = scope.spawn(|| self.datastore.plan(request.pod_namespace(), None, node));
+            let target = self.target(request);
+            let plan = plan.join().ok().filter(|_| begin.elapsed() < FRESH);
+            (target, plan)
         })
     }
 

@@ -286,9 +286,12 @@ impl Datastore {
     /// When the controller is away or refuses.
     pub fn taken(&self, namespace: &str) -> Result<BTreeSet<IpAddr>, Trouble> {
         let query = [("content", "config".to_owned()), ("where", format!("network-NS='{namespace}'"))];
-        let pods = self.controller.read(PODS, &query)?;
+        let (pods, leases) = thread::scope(|scope| {
+            let leases = scope.spawn(|| self.controller.read("coeus-dhcp:leases", &[]));
+            (self.controller.read(PODS, &query), joined(leases))
+        });
+        let (pods, leases) = (pods?, leases?);
         let pods = list(&pods, "pod:pods").filter_map(Entry::parse).flat_map(|entry| entry.interfaces);
-        let leases = self.controller.read("coeus-dhcp:leases", &[])?;
         let leases = leases.get("coeus-dhcp:leases").unwrap_or(&Value::Null);
         let leased = ["lease", "ipv6-lease", "relayed-lease"].into_iter().flat_map(|kind| list(leases, kind));
         let leased = leased.filter_map(|lease| text(lease, "address")?.parse().ok());
