@@ -60,20 +60,13 @@ impl Glance {
     pub fn is(&self, desired: &Held) -> bool {
         let mut wanted = Sum::default();
         desired.flows().for_each(|flow| wanted.add(&flow));
-        wanted == self.flows && has_groups(desired, &self.rest) && has_meters(desired, &self.rest)
+        let (groups, meters) = (&self.rest.groups, &self.rest.meters);
+        wanted == self.flows
+            && desired.groups.len() == groups.len()
+            && desired.groups.values().all(|group| self.rest.has_group(group))
+            && desired.meters.len() == meters.len()
+            && desired.meters.values().all(|meter| self.rest.has_meter(meter))
     }
-}
-
-fn has_groups(desired: &Held, actual: &Actual) -> bool {
-    let is_right = |(id, group): (&u32, &Arc<Group>)| {
-        actual.groups.get(id).is_some_and(|(kind, buckets)| *kind == group.kind && *buckets == group.buckets)
-    };
-    desired.groups.len() == actual.groups.len() && desired.groups.iter().all(is_right)
-}
-
-fn has_meters(desired: &Held, actual: &Actual) -> bool {
-    let is_right = |(id, meter): (&u32, &Arc<Meter>)| actual.meters.get(id) == Some(&meter.config());
-    desired.meters.len() == actual.meters.len() && desired.meters.iter().all(is_right)
 }
 
 /// One message to a switch.
@@ -141,6 +134,16 @@ impl Actual {
         }
     }
 
+    /// Whether the switch has this group, and just so.
+    fn has_group(&self, group: &Group) -> bool {
+        let found = self.groups.get(&group.id);
+        found.is_some_and(|(kind, buckets)| *kind == group.kind && *buckets == group.buckets)
+    }
+
+    fn has_meter(&self, meter: &Meter) -> bool {
+        self.meters.get(&meter.id) == Some(&meter.config())
+    }
+
     pub fn add_meters(&mut self, reported: Vec<MeterConfig>) {
         self.meters.extend(
             reported
@@ -178,19 +181,11 @@ pub fn plan(desired: &Held, actual: &Actual) -> Vec<Item> {
             delta.put_flow(flow);
         }
     }
-    for (id, group) in &desired.groups {
-        if actual
-            .groups
-            .get(id)
-            .is_none_or(|(kind, buckets)| *kind != group.kind || *buckets != group.buckets)
-        {
-            delta.put_group(group.clone());
-        }
+    for group in desired.groups.values().filter(|group| !actual.has_group(group)) {
+        delta.put_group(group.clone());
     }
-    for (id, meter) in &desired.meters {
-        if actual.meters.get(id) != Some(&meter.config()) {
-            delta.put_meter(meter.clone());
-        }
+    for meter in desired.meters.values().filter(|meter| !actual.has_meter(meter)) {
+        delta.put_meter(meter.clone());
     }
     delta.flows.extend(left_over.into_iter().map(FlowChange::Gone));
     delta

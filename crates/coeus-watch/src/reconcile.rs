@@ -48,13 +48,25 @@ pub fn edits(wanted: &Entries, held: &Entries) -> Vec<Edit> {
 
 /// The cluster's own entries of a list, from what a GET of its container answered; those of others are left out.
 pub fn held(list: List, body: &Value, cluster: &str) -> Entries {
-    let names = [list.container().rsplit('/').next().unwrap_or_default(), list.name()];
-    let found = names.iter().try_fold(body, |value, name| member(value, name));
-    let entries = found.and_then(Value::as_array).into_iter().flatten();
-    let own = entries.filter(|entry| member(entry, list.owner()).and_then(Value::as_str) == Some(cluster));
+    let own = entries(list, body).filter(|entry| is_of(list, entry, cluster));
     let placed =
         own.filter_map(|entry| Some((Place::new(list, member(entry, list.key())?.as_str()?), entry.clone())));
     placed.collect()
+}
+
+/// The entries of a list that are not the cluster's.
+pub fn of_others<'a>(list: List, body: &'a Value, cluster: &'a str) -> impl Iterator<Item = &'a Value> {
+    entries(list, body).filter(move |entry| !is_of(list, entry, cluster))
+}
+
+fn is_of(list: List, entry: &Value, cluster: &str) -> bool {
+    member(entry, list.owner()).and_then(Value::as_str) == Some(cluster)
+}
+
+fn entries(list: List, body: &Value) -> impl Iterator<Item = &Value> {
+    let names = [list.container().rsplit('/').next().unwrap_or_default(), list.name()];
+    let found = names.iter().try_fold(body, |value, name| member(value, name));
+    found.and_then(Value::as_array).into_iter().flatten()
 }
 
 /// One way of writing for all that mean the same: without modules and positions, in one order.

@@ -26,7 +26,7 @@ use crate::lease::Tenure;
 use crate::reconcile::{self, Edit};
 use crate::report::{Desk, Say};
 use crate::tally::{Outcome, Tally};
-use crate::{Cluster, Entries, Kind, List, Place};
+use crate::{Cluster, Entries, Kind, List, Place, amend};
 
 /// Edits of one transaction.
 const TOGETHER: usize = 500;
@@ -306,13 +306,15 @@ impl<D: Datastore> Writer<D> {
         let mut held = Entries::new();
         for list in List::ALL {
             let body = self.datastore.read(list)?;
-            let own = reconcile::held(list, &body, self.cluster.id());
+            let others = reconcile::of_others(list, &body, self.cluster.id());
             match list {
-                List::Pods => self.given.others = give::of_others(&body, &own),
-                List::Nodes => self.shared.others = share::of_others(&body, &own),
+                List::Pods => self.given.others = others.flat_map(amend::all_addresses).collect(),
+                List::Nodes => {
+                    self.shared.others = others.filter_map(share::cidr).map(str::to_owned).collect();
+                }
                 _ => {}
             }
-            held.extend(own);
+            held.extend(reconcile::held(list, &body, self.cluster.id()));
         }
         self.given.avoided.clear();
         self.due.extend(held.keys().chain(self.cluster.entries().keys()).cloned());

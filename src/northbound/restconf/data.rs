@@ -251,10 +251,10 @@ async fn get(app: &App, face: Face, raw: &str, parts: &Parts) -> Result<Response
         _ => None,
     };
     let is_live = live.is_some();
-    let snapshot = live.map_or(snapshot, |live| app.datastore.readable(live));
-    let located =
-        shows_state.then(|| monitoring::located(&snapshot, &path, || relay::origin(parts))).flatten();
-    let snapshot = located.map_or(snapshot, |located| app.datastore.readable(Arc::new(located)));
+    let base = live.as_ref().unwrap_or(&snapshot);
+    let located = shows_state.then(|| monitoring::located(base, &path, || relay::origin(parts))).flatten();
+    let more = located.map(Arc::new).or(live);
+    let snapshot = more.map_or(snapshot, |more| app.datastore.readable(more));
     let mut found = if query.page.looks_at_all() {
         stream::aside(move || read::read(snapshot, face, path, query)).await?
     } else {

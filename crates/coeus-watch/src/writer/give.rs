@@ -40,16 +40,6 @@ impl Given {
     }
 }
 
-/// The addresses of pods that are none of ours.
-pub(super) fn of_others(body: &Value, own: &Entries) -> BTreeSet<IpAddr> {
-    let pods = items(member(body, "coe").unwrap_or(body), "pods").iter();
-    let others = pods.filter(|pod| {
-        let uid = member(pod, "uid").and_then(Value::as_str).unwrap_or_default();
-        !own.contains_key(&Place::new(List::Pods, uid))
-    });
-    others.flat_map(amend::all_addresses).collect()
-}
-
 impl<D: Datastore> Writer<D> {
     /// Gives addresses to those that want none of their own and hold none.
     pub(super) fn give(&mut self, wanted: &mut Entries, held: &Entries) -> Result<(), Trouble> {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Datastore, Writer};
 use crate::subnets::Subnets;
-use crate::value::{items, member};
+use crate::value::member;
 use crate::{Entries, List, Place};
 
 /// What is known of nodes' subnets beyond the cluster.
@@ -21,18 +21,8 @@ pub(super) struct Shared {
     given: BTreeMap<Place, String>,
 }
 
-fn cidr(entry: &Value) -> Option<&str> {
+pub(super) fn cidr(entry: &Value) -> Option<&str> {
     member(entry, "pod-cidr").and_then(Value::as_str)
-}
-
-/// The subnets of nodes that are none of ours.
-pub(super) fn of_others(body: &Value, own: &Entries) -> Vec<String> {
-    let nodes = items(member(body, "k8s-nodes-info").unwrap_or(body), "k8s-nodes").iter();
-    let others = nodes.filter(|node| {
-        let uid = member(node, "uid").and_then(Value::as_str).unwrap_or_default();
-        !own.contains_key(&Place::new(List::Nodes, uid))
-    });
-    others.filter_map(cidr).map(str::to_owned).collect()
 }
 
 impl<D: Datastore> Writer<D> {
